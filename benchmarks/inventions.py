@@ -1,6 +1,6 @@
 """How many planted inventions are found in summaries, and how often honest ones raise an alarm.
 
-    python benchmarks/inventions.py [--data FOLDER] [--planted 1000] [--seed 1] [--show 20]
+    python benchmarks/inventions.py [--planted 1000] [--seed 1] [--skip 0] [--show 20]
 
 Honest summaries come from four sources: the built-in summarizer; the same rewritten as a person
 would (numbers with other separators, paths without folders, names in another case, dates in words,
@@ -24,6 +24,7 @@ import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from enfold.jsontext import loads
@@ -59,14 +60,12 @@ class Sample:
     """The input as one text in lower case."""
 
 
-def samples(folder: Path, chance: random.Random) -> Iterator[Sample]:
-    """Yield all honest summaries."""
+def samples(folder: Path, skip: int, chance: random.Random) -> Iterator[Sample]:
+    """Yield all honest summaries, without the first conversations of each file."""
     for file in sorted(folder.glob("*.jsonl")):
         if file.stem == "qmsum_train":
             continue
-        for number, transcript in enumerate(read(file)):
-            if number == MOST:
-                break
+        for transcript in islice(read(file), skip, skip + MOST):
             messages = transcript.conversation().messages
             source, raw = SourceText(source_of(messages)), "\n".join(source_of(messages)).lower()
             for limit in LIMITS:
@@ -74,7 +73,7 @@ def samples(folder: Path, chance: random.Random) -> Iterator[Sample]:
                 yield Sample("built-in", file.stem, text, source, raw)
                 yield Sample("rewritten", file.stem, rewritten(text, chance), source, raw)
             yield from _by_models(file.stem, messages)
-    yield from _by_people(folder)
+    yield from _by_people(folder, skip)
 
 
 def _by_models(file: str, messages: tuple[Message, ...]) -> Iterator[Sample]:
@@ -86,10 +85,10 @@ def _by_models(file: str, messages: tuple[Message, ...]) -> Iterator[Sample]:
             yield Sample("by a model", file, text, SourceText(source_of(before)), raw)
 
 
-def _by_people(folder: Path) -> Iterator[Sample]:
+def _by_people(folder: Path, skip: int) -> Iterator[Sample]:
     for file in sorted(folder.glob("qmsum*.jsonl")):
         lines = file.read_bytes().splitlines()
-        for line, transcript in zip(lines, read(file), strict=True):
+        for line, transcript in islice(zip(lines, read(file), strict=True), skip, None):
             messages = transcript.conversation().messages
             source, raw = SourceText(source_of(messages)), "\n".join(source_of(messages)).lower()
             for probe in loads(line)["probes"]:
@@ -234,10 +233,11 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--planted", type=int, default=1_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--skip", type=int, default=0, help="first conversations to leave out")
     parser.add_argument("--show", type=int, default=0, help="misses and false alarms to print")
     options = parser.parse_args()
     chance = random.Random(options.seed)
-    honest = list(samples(options.data, chance))
+    honest = list(samples(options.data, options.skip, chance))
     alarms = _false_alarms(honest, options.show)
     print("\n| planted | number | found | share |\n|---|--:|--:|--:|")
     found, planted = _planted(honest, options.planted, chance, alarms, options.show)

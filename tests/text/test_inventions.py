@@ -51,6 +51,15 @@ def test_an_honest_form_is_no_invention(text: str) -> None:
         ("It ran at 15:30.", "date", "15:30"),
         ("It calls parser.tokenise_all.", "identifier", "parser.tokenise_all"),
         ('She said: "always push straight to main after lunch".', "quotation", "always push"),
+        ('She wrote: "push “straight” to main, always, after lunch".', "quotation", "after lunch"),
+        ('She wrote: “push "straight" to main, always, after lunch”.', "quotation", "after lunch"),
+        ("Sie schrieb: „push always »straight« to main after lunch“", "quotation", "after lunch"),
+        ('She wrote: "keep going,” not push to main after lunch".', "quotation", "after lunch"),
+        ("It ignores .prettierignore.", "identifier", ".prettierignore"),
+        ("The id is 73lp7a0.", "identifier", "73lp7a0"),
+        ("It ran with date=2026-05-08,… and passed.", "date", "2026-05-08"),
+        ("The build took 19 hours.", "number", "19 hours"),
+        ("It closes #45.", "identifier", "#45"),
     ],
 )
 def test_an_invention_is_found(text: str, kind: str, item: str) -> None:
@@ -105,3 +114,9 @@ def test_a_year_and_a_number_must_be_in_the_input_themselves(invented: str) -> N
     source = SourceText(["On October 27 we met; ticket #1965 is open since 2019-03-04."])
     assert [item for _, item in find_inventions(f"It was {invented}.", source)] == [invented]
     assert find_inventions("It was 2019-10-27, and #1965.", source) == ()
+
+
+@pytest.mark.parametrize("source", ["see PR 45 in main", "pull/45", "GH-45", "Bug: 45."])
+def test_a_ticket_is_a_number_with_a_label(source: str) -> None:
+    assert find_inventions("It closes #45.", SourceText([source])) == ()
+    assert find_inventions("It closes #45.", SourceText(["It has 45 tests."])) != ()

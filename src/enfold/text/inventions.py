@@ -2,8 +2,9 @@
 
 The source of a summary is everything that its author could read. An item counts as present in any
 form that an honest writer may give it: a path without its folders, a number with other separators,
-a name in another case, a date in another order, a commit's hash cut short. Counts up to twenty are
-not examined, because they are the writer's own; nor are quotations of a few words.
+a name in another case, a date in another order, a commit's hash cut short. Counts up to twenty and
+amounts up to ten are not examined, because they are the writer's own; nor are quotations of a few
+words.
 """
 
 from __future__ import annotations
@@ -70,23 +71,34 @@ _MEASURES = {
 }
 """Units, and the beginnings of the words that name them in a source."""
 _MEASURED = re.compile(rf"(\d[\d.,]*)\s?({'|'.join(_MEASURES)})")
+_MEASURE = re.compile(rf"[$€£¥₹%°度]|\d ?(?:{'|'.join(_MEASURES)}|hour|minute|second|day|year)")
+_MAX_MEASURED = 10
+"""Of hours, dollars and other measured amounts, whole numbers up to this one are not examined."""
 _UNIT_BEFORE = 30
 _UNIT_AFTER = 14
 """Characters around a number among which its unit is looked for: `timeout_ms = 351`."""
 _HEX = re.compile(r"[0-9a-f]{7,40}")
 _SCHEME = re.compile(r"^[a-z][a-z0-9+.-]*://(?:www\.)?|^www\.")
 _SQUASHED = re.compile(r"[\W_]+")
+_TICKET = (
+    r"(?:[#/№_=-]|(?<![^\W\d_])(?:pr|issue|ticket|bug|task|order|invoice|build|no|nr)\W{{1,2}}"
+    r"|[^\W\d_]\W{{1,2}}(?=\d+(?!\w| [^\W\d_])))0*{}(?![\w%]|[.,:]\d)"
+)
+"""A number that names something in the source: after a mark or a label, or not before a word."""
 _VERSION = re.compile(r"v?(\d+(?:\.\d+)+)")
 _QUOTATION = re.compile(
     r"(?:(?<![\w=:,\"])\"(?=[\w'‘(¿¡])|(?<=\s)\"(?=[^\w\"\n]{1,12}\w))([^\"\n]{12,600})\"(?!\w)"
+    r"|“([^”\n]{12,600})”|„([^“”\"\n]{12,600})[“”\"]|«([^»\n]{12,600})»|»([^«\n]{12,600})«"
     r"|[「『]([^」』\n]{6,400})[」』]"
 )
-"""A quotation in quotation marks; after a space its first word may follow a bullet or brackets."""
-_CUT_OFF = re.compile(r"\S+…")
+"""A quotation in a pair of marks, with other marks inside; after a space the first word between
+straight marks may follow a bullet or brackets."""
+_CUT_OFF = re.compile(r"[^\s,;]+…")
 _LIKE_A_NAME = re.compile(
     r"[\w*-]{2,}(?:\.[\w*-]+)+|\.?[\w*.-]+/(?:[\w*.-]*[._\d*][\w*.-]*|[\w*.-]+/.*)?"
+    r"|\.[a-z][\w-]+|(?=[^\W_]*\d[^\W\d_]+\d)[a-z0-9]{7,}"
 )
-"""Not an exact item, but like the name of a file or a folder."""
+"""Not an exact item, but like the name of a file or a folder, or like a code."""
 _MIN_CODE_LENGTH = 5
 """Characters of a token that looks like code and is no exact item, such as `self.name`."""
 _MIN_QUOTED_WORDS = 5
@@ -268,8 +280,8 @@ class SourceText:
 
     def _has_identifier(self, lower: str) -> bool:
         number = lower.strip("#$@-")
-        if number.isdigit():  # #96 is no part of 1965
-            return self._has_number(number)
+        if number.isdigit():  # #96 is no part of 1965, and not `96 files`
+            return re.search(_TICKET.format(number), self._lower) is not None
         if _SQUASHED.sub("", lower) in self._squashed:
             return True
         version = _VERSION.fullmatch(lower)
@@ -369,7 +381,7 @@ def find_inventions(text: str, source: SourceText) -> tuple[Invention, ...]:
             if _is_examined(kind, item) and not source.has(kind, item):
                 found[kind, item] = None
     for token in dict.fromkeys(tokens_of(plain)):
-        core = token.strip(_EDGES)
+        core = token.rstrip(_EDGES).lstrip(_EDGES.replace(".", ""))
         is_code = plain_kind(core) == "code" or _LIKE_A_NAME.fullmatch(core) is not None
         is_code = is_code and len(core) >= _MIN_CODE_LENGTH
         if is_code and not items_in_token(token) and not source.has("identifier", core):
@@ -384,20 +396,17 @@ def find_inventions(text: str, source: SourceText) -> tuple[Invention, ...]:
 
 def _invented_quotations(text: str, source: SourceText) -> Iterator[str]:
     """Yield the quotations of a text that its source does not have."""
-    quoted = tuple(quotations(text))
-    if not quoted:
-        return
-    own_words = texts_of_terms(_QUOTATION.sub(" ", text.translate(_QUOTES)))
-    may_translate = not source.has_language_of(own_words)
-    for quotation in quoted:
+    for quotation in quotations(text):
+        other_words = texts_of_terms(text.replace(quotation, " "))
+        may_translate = not source.has_language_of(other_words)
         if not source.has_quotation(quotation, may_translate=may_translate):
             yield quotation
 
 
 def quotations(text: str) -> Iterator[str]:
     """Yield the quotations of a text that are long enough to be examined."""
-    for match in _QUOTATION.finditer(_with_plain_quotes(text)):
-        quotation = match[1] or match[2]
+    for match in _QUOTATION.finditer(text):
+        quotation = match[match.lastindex or 0]
         if len(texts_of_terms(quotation)) >= _MIN_QUOTED_WORDS:
             yield quotation
 
@@ -409,7 +418,10 @@ def _is_examined(kind: ItemClass, item: str) -> bool:
         return " " not in item
     if kind == "number":
         numbers = _NUMBER.findall(item)
-        return not all(each.isdigit() and int(each) <= MAX_COUNT for each in numbers)
+        is_count = all(each.isdigit() and int(each) <= MAX_COUNT for each in numbers)
+        return not is_count or (
+            _MEASURE.search(item) is not None and max(map(int, numbers)) > _MAX_MEASURED
+        )
     return True
 
 
