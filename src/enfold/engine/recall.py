@@ -717,6 +717,9 @@ class _Answer:
         """Candidates that did not fit. They are tried again when the space is known exactly."""
         self._short: list[tuple[RankedMessage, str]] = []
         """Messages that say little. They come if there is space for all others."""
+        self._long, self._long_find = (
+            max(share * limit.tokens, _EXCERPT_TOKENS) for share in (_LONG, _LONG_FIND)
+        )
         self._reserved = int(limit.tokens * (_RESERVED_FOR_NAMES if names else _RESERVED))
         self._left = limit.tokens - self._reserved
         self._counted: dict[str, int] = {}
@@ -763,7 +766,11 @@ class _Answer:
 
     def _add(self, candidates: Iterable[tuple[RankedMessage, str]]) -> None:
         shown = {each.passage.position for each in self._chosen}
-        for each, text in candidates:
+        waiting = iter(candidates)
+        for each, text in waiting:
+            if self._chosen and self._left < _MIN_PASSAGE:
+                self._too_large += [(each, text), *waiting]
+                break
             if each.location.depth in shown:
                 continue
             if self._is_too_large(each):
@@ -825,8 +832,7 @@ class _Answer:
         return sum(map(self._count_line, lines))
 
     def _is_long(self, each: RankedMessage) -> bool:
-        share = _LONG_FIND if each.own >= _FIND else _LONG
-        return each.location.tokens > max(share * self._limit.tokens, _EXCERPT_TOKENS)
+        return each.location.tokens > (self._long_find if each.own >= _FIND else self._long)
 
     def _offer(self, each: RankedMessage, text: str) -> Passage:
         at = each.location
