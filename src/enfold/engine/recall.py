@@ -766,6 +766,7 @@ class _Answer:
 
     def _add(self, candidates: Iterable[tuple[RankedMessage, str]]) -> None:
         shown = {each.passage.position for each in self._chosen}
+        number = len(shown)
         waiting = iter(candidates)
         for each, text in waiting:
             if self._chosen and self._left < _MIN_PASSAGE:
@@ -790,7 +791,8 @@ class _Answer:
                 self._choose(_ChosenPassage(passage, needed, each, text))
             else:
                 self._too_large.append((each, text))
-        self._left = self._limit.tokens - self._reserved - self._tokens()
+        if len(self._chosen) > number:
+            self._left = self._limit.tokens - self._reserved - self._tokens()
 
     def fitting(self, candidates: Iterable[RankedMessage]) -> Iterator[RankedMessage]:
         """Yield the candidates that may fit. The others need not be read."""
@@ -884,4 +886,5 @@ class _Answer:
 
 def _says_little(text: str) -> bool:
     """Return True if a text has too few telling words. Its beginning usually decides."""
-    return not any(len(telling_words(each)) >= _TELLING for each in (text[:_BEGINNING], text))
+    is_short = len(telling_words(text[:_BEGINNING])) < _TELLING
+    return is_short and (len(text) <= _BEGINNING or len(telling_words(text)) < _TELLING)
