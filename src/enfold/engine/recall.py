@@ -27,10 +27,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from enfold.amounts import utc_day
 from enfold.engine.relevance import (
-    FITTING,
     MAX_RANKED,
     RankedMessage,
-    coverage,
+    has_answer,
     ranges,
     rank,
 )
@@ -301,7 +300,7 @@ async def _answer_by_words(
         depths=period.depths if period else None,
     )
     found, stretches = await session.look(search)
-    fits = coverage(phrases, found, stretches) >= FITTING
+    fits = has_answer(phrases, found, stretches)
     if not fits:
         max_tokens = int(_NEAREST_SHARE * max_tokens)
     limit = _TokenLimit(await session.tokenizer(), max_tokens)
