@@ -1,14 +1,9 @@
-"""compactbench's public cases with enfold as the compactor, at 4 and 8 times fewer tokens.
+"""compactbench's public cases: `compactbench_cases.py SUITES NAME PYTHON [--quick]`.
 
-compactbench (PyPI) is no dependency of enfold: give it an environment of its own, and its source
-archive, which has the cases.
-
-    python -m venv /tmp/compactbench
-    /tmp/compactbench/bin/pip install . compactbench
-    pip download --no-deps --no-binary :all: -d /tmp/compactbench compactbench==0.1.0
-    tar xzf /tmp/compactbench/compactbench-0.1.0.tar.gz -C /tmp/compactbench
-    /tmp/compactbench/bin/python benchmarks/peer_scripts/compactbench_cases.py \
-        /tmp/compactbench/compactbench-0.1.0/benchmarks/public
+`python benchmarks/compaction_cases.py` makes the environments and calls this for each compactor.
+It runs inside the environment of compactbench. SUITES is the folder `benchmarks/public` of
+compactbench's archive. NAME is a compactor of `compactors.py`, and PYTHON the interpreter that has
+its library. The script prints one JSON object.
 
 compactbench asks a model each question with the artifact as its only context, and searches the
 reply for a phrase. There is no model here, so a perfect reader takes its place: it answers with the
@@ -19,15 +14,17 @@ forbidden phrase. With the whole transcript as the artifact its score is 1. Its 
 that a model could reach. All else is compactbench's own: cases, drift cycles, weights, penalties,
 cl100k_base.
 
-The artifact is the text of the messages that enfold gives back. The ratio is given with the fixed
-words of the fence, which a model is sent too, and without them; the target counts them.
+The artifact is the text of the messages that a library gives back. The ratio is given with the
+fixed words of enfold's fence, which a model is sent too, and without them; the target counts them.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import re
+import subprocess
 from pathlib import Path
 from statistics import mean
 from typing import Any, ClassVar
@@ -39,9 +36,7 @@ from compactbench.engine import derive_case_seed, generate_case
 from compactbench.providers import CompletionRequest, CompletionResponse, Provider
 from compactbench.runner.cycle import execute_cycle
 from compactbench.scoring import compression
-
-import enfold
-from enfold.tokens import get
+from splintr import Tokenizer
 
 SUITES = (("elite_practice", DifficultyLevel.ELITE), ("starter", DifficultyLevel.HARD))
 RATIOS = (4, 8)
@@ -54,20 +49,38 @@ LONGEST = 8_000
 """Characters that compactbench allows for a summary."""
 
 
-class Cl100k:
-    """The tokenizer of compactbench's ratios, without a download."""
+class Process:
+    """A compactor in the environment of its library."""
 
-    def encode(self, text: str) -> range:
-        """Return as many values as the text has tokens."""
-        return range(get("cl100k_base").count(text))
+    def __init__(self, python: str, name: str) -> None:
+        script = Path(__file__).parent / "compactors.py"
+        self._process = subprocess.Popen(
+            [python, str(script), name],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+
+    def compact(self, messages: list[dict[str, Any]], target: int) -> list[dict[str, Any]]:
+        """Return the messages that the library leaves."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps({"messages": messages, "target": target}) + "\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        if not line:
+            raise SystemExit(f"the compactor ended with {self._process.wait()}")
+        return json.loads(line)
 
 
-class Enfold(Compactor):
-    """enfold's native strategy with the built-in summarizer."""
+class Peer(Compactor):
+    """The library of the process."""
 
-    name: ClassVar[str] = "enfold"
-    version: ClassVar[str] = "native"
+    name: ClassVar[str] = "peer"
+    version: ClassVar[str] = "1"
     ratio: ClassVar[int] = 4
+    process: ClassVar[Process]
 
     async def compact(
         self,
@@ -75,11 +88,18 @@ class Enfold(Compactor):
         config: dict[str, Any] | None = None,  # noqa: ARG002 - compactbench's interface
         previous_artifact: CompactionArtifact | None = None,  # noqa: ARG002
     ) -> CompactionArtifact:
-        """Condense the transcript to the ratio's share of its tokens."""
-        messages = [{"role": str(turn.role), "content": turn.content} for turn in transcript.turns]
+        """Compact the transcript to the ratio's share of its tokens."""
+        messages = [
+            {
+                "role": str(turn.role),
+                "content": turn.content,
+                "tokens": compression.count_tokens(turn.content),
+            }
+            for turn in transcript.turns
+        ]
         target = compression.transcript_tokens(transcript) // self.ratio
-        done = await enfold.condense(messages, "native", target=target, tokenizer="cl100k_base")
-        whole = "\n".join(each["content"] for each in done.messages)
+        left = self.process.compact(messages, target)
+        whole = "\n".join(str(each["content"]) for each in left)
         text = FENCE.sub("", whole)
         return CompactionArtifact(
             summaryText=text[:LONGEST],
@@ -130,31 +150,35 @@ class PerfectReader(Provider):
 
 
 def main() -> None:
-    """Print a row per suite and ratio."""
+    """Print the scores of one compactor, by suite and ratio."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("suites", type=Path, help="benchmarks/public of compactbench's archive")
+    parser.add_argument("name", help="a compactor of compactors.py")
+    parser.add_argument("python", help="the interpreter that has its library")
+    parser.add_argument("--quick", action="store_true", help="one case of each template")
     options = parser.parse_args()
-    compression._ENCODER_CACHE["cl100k_base"] = Cl100k()  # noqa: SLF001 - spares a download
-    print("| suite | asked | cases | score | after drift | ratio | with the fence |")
-    print("|---|--:|--:|--:|--:|--:|--:|")
+    # Spares the download of tiktoken.
+    compression._ENCODER_CACHE["cl100k_base"] = Tokenizer.from_pretrained("cl100k_base")  # noqa: SLF001
+    Peer.process = Process(options.python, options.name)
+    found: list[dict[str, Any]] = []
     for suite, difficulty in SUITES:
         for ratio in RATIOS:
-            rows = asyncio.run(run(options.suites, suite, difficulty, ratio))
-            first, last, plain, fenced = (mean(row) for row in zip(*rows, strict=True))
-            print(
-                f"| {suite} | {ratio}x | {len(rows)} | {first:.3f} | {last:.3f} | "
-                f"{plain:.1f}x | {fenced:.1f}x |"
-            )
+            cases = 1 if options.quick else CASES
+            rows = asyncio.run(run(options.suites, suite, difficulty, ratio, cases))
+            means = [mean(row) for row in zip(*rows, strict=True)]
+            scores = dict(zip(("score", "drift", "ratio", "fenced"), means, strict=True))
+            found.append({"suite": suite, "asked": ratio, "cases": len(rows), **scores})
+    print(json.dumps({"rows": found}))
 
 
 async def run(
-    folder: Path, suite: str, difficulty: DifficultyLevel, ratio: int
+    folder: Path, suite: str, difficulty: DifficultyLevel, ratio: int, cases: int
 ) -> list[tuple[float, float, float, float]]:
     """Return score, score after the last cycle and both ratios of every case."""
-    Enfold.ratio = ratio
+    Peer.ratio = ratio
     rows: list[tuple[float, float, float, float]] = []
     for template in load_suite(folder / suite):
-        for slot in range(CASES):
+        for slot in range(cases):
             seed = derive_case_seed(f"{suite}@{template.version}", "default", slot)
             case = generate_case(template, seed, difficulty)
             reader = PerfectReader(case)
@@ -166,7 +190,7 @@ async def run(
                     transcript=transcript,
                     cycle_number=cycle,
                     previous_artifact=artifact,
-                    compactor=Enfold(reader, "reader"),
+                    compactor=Peer(reader, "reader"),
                     provider=reader,
                     model="reader",
                     case_seed=seed,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from hashlib import blake2b
-from typing import Any, ClassVar, Literal, NewType, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple, NewType, TypeAlias
 from uuid import uuid4
 
 from enfold.errors import InputError, StoreError
@@ -740,9 +740,8 @@ class SearchScope:
         return self.session
 
 
-@dataclass(frozen=True, slots=True)
-class MessageLocation:
-    """A message's place on a branch, without its content."""
+class MessageLocation(NamedTuple):
+    """A message's place on a branch, without its content. A recall reads hundreds of them."""
 
     key: int
     id: str

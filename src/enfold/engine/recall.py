@@ -27,10 +27,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from enfold.amounts import utc_day
 from enfold.engine.relevance import (
-    FITTING,
     MAX_RANKED,
     RankedMessage,
-    coverage,
+    has_answer,
     ranges,
     rank,
 )
@@ -300,7 +299,7 @@ async def _answer_by_words(
         depths=period.depths if period else None,
     )
     found, stretches = await session.look(search)
-    fits = coverage(phrases, found, stretches) >= FITTING
+    fits = has_answer(phrases, found, stretches)
     if not fits:
         max_tokens = int(_NEAREST_SHARE * max_tokens)
     limit = _TokenLimit(await session.tokenizer(), max_tokens)
@@ -716,6 +715,9 @@ class _Answer:
         """Candidates that did not fit. They are tried again when the space is known exactly."""
         self._short: list[tuple[RankedMessage, str]] = []
         """Messages that say little. They come if there is space for all others."""
+        self._long, self._long_find = (
+            max(share * limit.tokens, _EXCERPT_TOKENS) for share in (_LONG, _LONG_FIND)
+        )
         self._reserved = int(limit.tokens * (_RESERVED_FOR_NAMES if names else _RESERVED))
         self._left = limit.tokens - self._reserved
         self._counted: dict[str, int] = {}
@@ -762,7 +764,12 @@ class _Answer:
 
     def _add(self, candidates: Iterable[tuple[RankedMessage, str]]) -> None:
         shown = {each.passage.position for each in self._chosen}
-        for each, text in candidates:
+        number = len(shown)
+        waiting = iter(candidates)
+        for each, text in waiting:
+            if self._chosen and self._left < _MIN_PASSAGE:
+                self._too_large += [(each, text), *waiting]
+                break
             if each.location.depth in shown:
                 continue
             if self._is_too_large(each):
@@ -782,7 +789,8 @@ class _Answer:
                 self._choose(_ChosenPassage(passage, needed, each, text))
             else:
                 self._too_large.append((each, text))
-        self._left = self._limit.tokens - self._reserved - self._tokens()
+        if len(self._chosen) > number:
+            self._left = self._limit.tokens - self._reserved - self._tokens()
 
     def fitting(self, candidates: Iterable[RankedMessage]) -> Iterator[RankedMessage]:
         """Yield the candidates that may fit. The others need not be read."""
@@ -824,8 +832,7 @@ class _Answer:
         return sum(map(self._count_line, lines))
 
     def _is_long(self, each: RankedMessage) -> bool:
-        share = _LONG_FIND if each.own >= _FIND else _LONG
-        return each.location.tokens > max(share * self._limit.tokens, _EXCERPT_TOKENS)
+        return each.location.tokens > (self._long_find if each.own >= _FIND else self._long)
 
     def _offer(self, each: RankedMessage, text: str) -> Passage:
         at = each.location
@@ -877,4 +884,5 @@ class _Answer:
 
 def _says_little(text: str) -> bool:
     """Return True if a text has too few telling words. Its beginning usually decides."""
-    return not any(len(telling_words(each)) >= _TELLING for each in (text[:_BEGINNING], text))
+    is_short = len(telling_words(text[:_BEGINNING])) < _TELLING
+    return is_short and (len(text) <= _BEGINNING or len(telling_words(text)) < _TELLING)

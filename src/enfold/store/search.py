@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from operator import attrgetter, itemgetter
 
 from enfold.errors import InputError
 from enfold.jsontext import dump_text
@@ -348,14 +348,14 @@ def _branch_scope(db: Database, where: SearchScope, tip: Node) -> str:
 def _stretch(db: Database, tip: Node, first: int, last: int) -> list[MessageLocation]:
     bottom = tree.ancestor(db, tip, last)
     rows = db.rows("spots_of_line", bottom=bottom.key, above=first - 1)
-    found = sorted(map(_location, rows), key=lambda spot: spot.depth)
+    found = sorted(map(_location, rows), key=attrgetter("depth"))
     if found and found[0].depth > max(first, 1):
         raise tree.missing(f"a message before {found[0].id}")
     return found
 
 
+_values_of_location = itemgetter(*MessageLocation._fields)
+
+
 def _location(row: Row) -> MessageLocation:
-    return MessageLocation(*(row[name] for name in _OF_LOCATION))
-
-
-_OF_LOCATION = tuple(field.name for field in fields(MessageLocation))
+    return MessageLocation(*_values_of_location(row))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from enum import Enum
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import NamedTuple
 
@@ -66,7 +66,7 @@ def sub_questions(question: str) -> list[str]:
         if not piece.strip():
             continue
         least = _MIN_JOINED if joint.strip(" ;") else 1
-        is_full = names_something(piece) and len(phrases_about(piece)) >= least
+        is_full = names_something(piece) and (least == 1 or len(phrases_about(piece)) >= least)
         if found and (not is_full or len(found) == _MAX_QUESTIONS):
             found[-1] = f"{found[-1]}{joint}{piece}"
         else:
@@ -127,6 +127,7 @@ def file_names(question: str) -> list[str]:
     return [match[1] for match in _FILE.finditer(question)]
 
 
+@lru_cache(maxsize=4_096)
 def stem(word: str) -> str:
     """Return the word without its ending, but more than half of it."""
     shortest = max(_MIN_STEM_LENGTH, len(word) // 2 + 1)

@@ -9,6 +9,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator
 from enum import IntEnum
+from functools import lru_cache
 from importlib.resources import files
 from textwrap import shorten
 from typing import NamedTuple
@@ -280,6 +281,7 @@ def unspaced_cues(text: str) -> int:
     return found
 
 
+@lru_cache(maxsize=16_384)
 def is_content_word(word: str) -> bool:
     """Return True if a word of the search index distinguishes one message from another."""
     if len(word) == 1 and word.isalpha():
@@ -290,11 +292,10 @@ def is_content_word(word: str) -> bool:
 
 def telling_words(text: str) -> frozenset[str]:
     """Return the content words of a text without short ones, which occur in any text by chance."""
-    return frozenset(
-        word for word in texts_of_terms(text) if is_content_word(word) and _tells(word)
-    )
+    return frozenset(filter(_tells, texts_of_terms(text)))
 
 
+@lru_cache(maxsize=16_384)
 def _tells(word: str) -> bool:
     is_long = len(word) >= _SHORTEST or not word.isascii() or any(map(str.isdigit, word))
     return is_long and is_content_word(word)

@@ -136,6 +136,9 @@ def texts_of_terms(text: str) -> list[str]:
     """Return the terms of a text without their places, which is faster."""
     texts: list[str] = []
     for _, piece in _pieces(text, _CANDIDATE):
+        if piece.isascii():
+            texts += [word[:LONGEST_TERM] for word in _ASCII_WORD.findall(piece.lower())]
+            continue
         for candidate in _CANDIDATE.findall(piece):
             if candidate.isascii():
                 texts.append(candidate.lower()[:LONGEST_TERM])
