@@ -28,7 +28,13 @@ from enfold.engine import Prepared
 from enfold.engine.state import message_of
 from enfold.engine.turns import Progress, QuestionStored, is_interrupted, unanswered
 from enfold.errors import EnfoldError
-from enfold.events import CompressionFailed, CompressionFinished, CompressionStarted, Event
+from enfold.events import (
+    CompressionFailed,
+    CompressionFinished,
+    CompressionProgress,
+    CompressionStarted,
+    Event,
+)
 from enfold.llm.calls import Delta
 
 _NEW_LINE = frozenset({"ctrl+j", "shift+enter", "alt+enter"})
@@ -415,6 +421,8 @@ class ChatApp(App[None]):
         match event:
             case CompressionStarted():
                 working.what = str(event)
+            case CompressionProgress() if event.progress:
+                working.what = f"{event.step.capitalize()}{event.progress}…"
             case CompressionFinished() | CompressionFailed():
                 working.what = ""
 
