@@ -241,6 +241,35 @@ async def test_a_failed_compression_keeps_the_message_and_shows_the_ways_on(
         assert (await stored_texts(chat))[-2:] == [("user", "And?"), ("assistant", "An answer.")]
 
 
+async def test_a_summary_in_parts_shows_them_and_goes_on_after_a_failure(
+    chat_setup: ChatSetup,
+) -> None:
+    go_on = asyncio.Event()
+
+    async def slow(_: SummaryRequest) -> str:
+        await go_on.wait()
+        return "They agreed on more."
+
+    summarizer = chat_setup.summarizer
+    summarizer.max_input = 3_000
+    summarizer.script("They met.", SummaryError("away"), slow)
+    chat = await chat_setup.open_chat()
+    await fill(chat, 40)
+    async with shown(chat) as hand:
+        await send(hand, "And?")
+        await done(hand)
+        assert "away" in screen(hand)[-1]
+        await send(hand, "/retry")
+        working = hand.app.query_one(ActivityLine)
+        await until(hand, lambda: "part 2 of" in working.what)
+        go_on.set()
+        await done(hand)
+        assert screen(hand)[-1] == "An answer."
+    previous = [request.previous for request in summarizer.requests]
+    assert previous[:3] == [None, "They met.", "They met."]  # the first part is written once
+    assert None not in previous[1:]
+
+
 async def test_a_blocked_session_says_so_when_it_is_opened(chat_setup: ChatSetup) -> None:
     chat_setup.summarizer.script(SummaryError("the summarizer is away"))
     chat = await chat_setup.open_chat()
