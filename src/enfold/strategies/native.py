@@ -58,6 +58,7 @@ from enfold.summaries.request import (
     take_words,
     words_tokens,
 )
+from enfold.text.harness import person_text
 from enfold.text.inventions import Invention
 from enfold.tokens import get
 
@@ -357,6 +358,7 @@ class Native:
             messages=plan.to_summarize,
             previous=previous,
             recent=plan.stays,
+            follows_opening=any(map(person_text, plan.messages[: indexes[0]])),
             max_tokens=plan.summary_tokens,
             tokenizer=plan.tokenizer,
             style=self._style(plan.to_summarize, previous),

@@ -54,6 +54,8 @@ class SummaryRequest:
     """The text of the summary that this one continues. None for the first."""
     recent: tuple[Message, ...] = ()
     """The messages after the cutoff. They show the current subject and are not summarized."""
+    follows_opening: bool = False
+    """True if a person's message before these stays in the view, which states the purpose."""
     max_tokens: int = 1_000
     """The summary's limit, by `tokenizer`."""
     tokenizer: str = "o200k_base"
