@@ -39,8 +39,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("history",),
     ("receipt",),
     ("identity", "ledger", "records", "sample", "tokens"),
-    ("encodings", "text"),
-    ("amounts", "events", "fields", "jsontext", "messages"),
+    ("encodings", "events", "text"),
+    ("amounts", "fields", "jsontext", "messages"),
     ("errors",),
 )
 """Imports point downwards only, and neighbours do not know each other: `store` and `llm`, or two

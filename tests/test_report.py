@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from enfold.amounts import duration
 from enfold.condensation import Step
 from enfold.jsontext import dumps, loads
-from enfold.report import Report, duration
+from enfold.report import Report
 
 REPORT = Report(
     "smart",

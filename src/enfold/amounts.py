@@ -25,6 +25,13 @@ def utc_day(milliseconds: int) -> str:
     return datetime.fromtimestamp(milliseconds / 1000, UTC).date().isoformat()
 
 
+def duration(seconds: float) -> str:
+    """Return a number of seconds as text."""
+    if seconds < 1:
+        return f"{seconds * 1_000:.0f} ms"
+    return f"{seconds:.1f} seconds" if seconds < 60 else f"{seconds / 60:.1f} minutes"  # noqa: PLR2004
+
+
 def add(amounts: Iterable[float | None]) -> float | None:
     """Return the sum; None if one of the amounts is None."""
     total = 0.0

@@ -7,6 +7,8 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, ClassVar, TypeAlias
 
+from enfold.amounts import duration
+
 
 @dataclass(frozen=True, slots=True)
 class CompressionStarted:
@@ -41,10 +43,21 @@ class CompressionProgress:
     """The part of the summary that is being written; the first is 1."""
     parts: int = 1
     """The number of parts. A summarizer with a small window needs several."""
+    seconds_left: float | None = None
+    """The time that the parts which are left take at the pace so far. None is unknown."""
 
     def __str__(self) -> str:
-        part = f", part {self.part:,} of {self.parts:,}" if self.parts > 1 else ""
-        return f"{self.step} {self.messages:,} messages{part}"
+        return f"{self.step} {self.messages:,} messages{self.progress}"
+
+    @property
+    def progress(self) -> str:
+        """The part and the time left, as the end of a sentence; empty if there is one part."""
+        if self.parts == 1:
+            return ""
+        left = ""
+        if self.seconds_left is not None:
+            left = f", about {duration(max(1.0, self.seconds_left))} left"
+        return f", part {self.part:,} of {self.parts:,}{left}"
 
 
 @dataclass(frozen=True, slots=True)

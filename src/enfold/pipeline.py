@@ -52,7 +52,7 @@ from enfold.standing import (
 from enfold.strategies.contract import Strategy
 from enfold.strategies.fallback import OPERATION, summarized_locally, truncated
 from enfold.summaries import SHORT_TOKENS, fence_tokens
-from enfold.summaries.request import OnPart, watch_calls, words_tokens
+from enfold.summaries.request import KeptParts, OnPart, watch_calls, words_tokens
 from enfold.view import ShownMessage, View
 
 NATIVE = "native"
@@ -154,6 +154,8 @@ class Request:
     """Seconds after which a call to a summarizer is given up. None: never."""
     on_part: OnPart | None = field(default=None, repr=False, compare=False)
     """Called when a summary that is written in parts begins its next part."""
+    parts: KeptParts | None = field(default=None, repr=False, compare=False)
+    """Keeps the parts of a summary, so that another attempt goes on after them."""
     fallback: Fallback | None = None
     """What takes the place of a due summary that failed: the built-in summarizer's, or none at all
     and old content is left out. None: the failure is an error."""
@@ -549,7 +551,7 @@ async def run_strategy(
 
 async def _answer(request: Request, plan: Plan) -> Condensation:
     try:
-        async with watch_calls(request.timeout, request.on_part):
+        async with watch_calls(request.timeout, request.on_part, request.parts):
             return await request.strategy.condense(plan)
     except TimeoutError:
         raise SummaryError(

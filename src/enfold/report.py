@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from enfold.amounts import dollars
+from enfold.amounts import dollars, duration
 from enfold.condensation import Step
 
 PRELUDE = "lossless_prelude"
@@ -83,13 +83,6 @@ class Report:
 def author_name(author: str) -> str:
     """Return the name of a summary's author for people."""
     return "the built-in summarizer" if author == "local" else author
-
-
-def duration(seconds: float) -> str:
-    """A time for people."""
-    if seconds < 1:
-        return f"{seconds * 1_000:.0f} ms"
-    return f"{seconds:.1f} seconds" if seconds < 60 else f"{seconds / 60:.1f} minutes"  # noqa: PLR2004
 
 
 def _change(before: int, after: int, reduction: float) -> str:

@@ -17,6 +17,7 @@ from mcp.types import CallToolResult, TextContent
 import enfold
 from enfold.adapters.mcp import HistoryTools, make_server
 from enfold.engine import Engine, Session
+from enfold.engine.activity import read_activity
 from enfold.messages import text_of
 from enfold.testing import assistant, user
 from tests.adapters.conftest import MODEL
@@ -91,6 +92,9 @@ async def test_summarized_messages_are_found_and_recalled(engine: Engine) -> Non
         assert placed == recalled
         _, wider = await ask(client, "recall", reference="1", around=1)
         assert [each["position"] for each in wider["passages"]] == [1, 2]
+    recorded = await read_activity(engine)
+    assert recorded.recalls == 4
+    assert recorded.latest_recalls[2].text == "How many stone did the anchor weigh?"
 
 
 async def test_an_answer_of_recall_has_at_most_so_many_tokens(engine: Engine) -> None:

@@ -16,8 +16,7 @@ from enfold.engine.activity import (
     read_activity,
 )
 from enfold.errors import SummaryError
-from enfold.jsontext import dumps
-from enfold.records import DailyFailures, DailyUsage, Exchange, UsageEvent
+from enfold.records import DailyFailures, DailyUsage, UsageEvent
 from tests.engine.conftest import MODEL, Bench, talk
 
 
@@ -89,13 +88,7 @@ async def test_pins_and_recalls_are_counted_with_their_texts(bench: Bench) -> No
     await talk(session, 3)
     last = (await session.history(limit=1))[0]
     await session.pin(last.id)
-    function = {"name": "recall", "arguments": '{"query": "Who has the key?"}'}
-    call = {"id": "1", "type": "function", "function": function}
-    said = [{"role": "assistant", "content": None, "tool_calls": [call]}]
-    content = dumps({"name": "recall", "said": said, "held": []})
-    await bench.engine.responses.put_exchange(
-        session.key, Exchange("snapshot", "message", "shown", "openai", content)
-    )
+    await session.recall("Who has the key?")
     found = await read_activity(bench.engine)
     assert (found.pinned, found.recalls, found.is_empty) == (1, 1, False)
     (pin,), (recall,) = found.latest_pins, found.latest_recalls

@@ -47,6 +47,8 @@ TABLES = (
     "exchanges",
     "responses",
     "response_items",
+    "recalls",
+    "summary_parts",
 )
 
 
@@ -156,6 +158,8 @@ async def _fill(store: Store, session: SessionRecord) -> None:
     )
     exchange = Exchange(snapshot.id, last.id, "hash", "openai", b"{}")
     await store.write(exchanges.put_exchange, session.key, exchange)
+    await store.write(catalog.add_recall, session.key, "Where is the key?")
+    await store.write(snapshots.keep_part, session.key, "a part", {"text": "One."})
     response = StoredResponse(session.key, "r", last.id, snapshot.id, (ResponseItem("i", b"{}"),))
     await store.write(responses.put, response)
     assert await store.read(outbox.waiting, session.key) == 1

@@ -39,7 +39,7 @@ async def test_nobody_is_asked_and_the_figures_are_those_of_the_run() -> None:
 
 
 async def test_what_is_read_in_pieces_is_several_calls() -> None:
-    paid = ScriptedSummarizer("word " * 100, name="paid", max_input=4_000)
+    paid = ScriptedSummarizer("word " * 500, name="paid", max_input=4_000)
     how = strategy("native", None, paid)
     plan = plan_for(CHAT * 8, how)
     cost = (await how.estimate(plan, price)).cost

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import httpx
 from playwright.async_api import Browser, Page, expect
 
 from enfold import wire
 from enfold.messages import Conversation
 from enfold.sample import sample_messages
+from tests.cli.processes import run_in_pipes
 from tests.server.processes import Process
 from tests.ui.browser import window
 from tests.ui.settings.conftest import Api, fits
@@ -53,7 +56,7 @@ async def test_what_was_saved_and_what_to_do(page: Page, server: Process) -> Non
         "Spent on summaries": "$0.00",
         "Read from cache": "unknown",
         "Compressions that helped": "0",
-        "Turns with recalls": "0",
+        "Recalls": "0",
         "Messages pinned": "1",
     }
     for title, value in figures.items():
@@ -68,7 +71,7 @@ async def test_what_was_saved_and_what_to_do(page: Page, server: Process) -> Non
     unused = lists.get_by_role("group", name="Compressions that have not helped")
     await expect(unused.get_by_role("link", name="Session two")).to_be_visible()
     await expect(unused).to_contain_text("not used yet")
-    await expect(lists.get_by_role("group", name="Recalled by models")).to_contain_text("None in")
+    await expect(lists.get_by_role("group", name="Recalled")).to_contain_text("None in")
     await expect(lists.get_by_role("group", name="Pinned")).to_contain_text("Session one")
     drawn = page.get_by_role("group", name="Compressions and failures")
     await expect(drawn.locator("svg text", has_text="failed")).to_be_visible()
@@ -80,6 +83,31 @@ async def test_what_was_saved_and_what_to_do(page: Page, server: Process) -> Non
     await expect(advice).to_contain_text("3 failed and 2 succeeded")
     await advice.get_by_role("link", name="Test profiles").click()
     await expect(page.get_by_role("article", name="broken")).to_be_visible()
+
+
+def _recall(server: Process) -> None:
+    """A question to a history, through the API."""
+    with httpx.Client(base_url=f"{server.address}/api", timeout=300) as client:
+        api = Api(client)
+        api.ask("POST", "/sessions", json={"id": "recalled"})
+        messages = [{"role": "user", "content": "Ada brings the lanterns."}]
+        api.ask("POST", "/sessions/recalled/messages", json={"messages": messages})
+        api.ask("GET", "/sessions/recalled/recall?question=Who+brings+the+lanterns%3F")
+
+
+async def test_recalls_by_the_command_line_and_the_api_are_listed(
+    page: Page, server: Process, database: Path
+) -> None:
+    _recall(server)
+    question = "What does Ada bring?"
+    done = run_in_pipes("recall", "recalled", question, "--db", f"sqlite:///{database}")
+    assert done.code == 0, done.err
+    await page.goto(f"{server.address}/dashboard")
+    short = page.get_by_role("region", name="Totals")
+    await expect(short.get_by_role("group", name="Recalls", exact=True)).to_contain_text("2")
+    listed = page.get_by_role("region", name="Lists").get_by_role("group", name="Recalled")
+    await expect(listed).to_contain_text("Who brings the lanterns?")
+    await expect(listed).to_contain_text(question)
 
 
 async def test_another_time_can_be_chosen(page: Page, server: Process) -> None:

@@ -23,7 +23,6 @@ from enfold.engine.recall import (
     NOTICE,
     Passage,
     RecallAnswer,
-    answer,
     find_message,
     text_budget,
 )
@@ -235,8 +234,7 @@ class HistoryTools:
             raise InputError(f"max_tokens is {max_tokens}; expected {_FEWEST} to {_MOST:,}")
         found = await self._session(session)
         headers = 1 if reference and not around else 0
-        recalled = await answer(
-            found,
+        recalled = await found.recall(
             query,
             reference=reference,
             start=start,

@@ -14,11 +14,11 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from cyclopts import App, Parameter
 
+from enfold.amounts import duration
 from enfold.cli.screen import Db, Json, put, put_json, say
 from enfold.engine import Engine
 from enfold.engine.profiles import ListedProfile
 from enfold.errors import ConfigError, EnfoldError, InputError, UnavailableError
-from enfold.report import duration
 from enfold.settings import (
     database_url,
     environment,

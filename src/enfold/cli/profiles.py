@@ -9,7 +9,7 @@ from typing import Annotated, TypeAlias
 
 from cyclopts import App, Parameter
 
-from enfold.amounts import dollars, number
+from enfold.amounts import dollars, duration, number
 from enfold.cli.files import open_input
 from enfold.cli.screen import Db, Json, put, put_json, put_table, say, working
 from enfold.engine import Engine
@@ -19,7 +19,6 @@ from enfold.errors import ConfigError, GatewayError
 from enfold.llm.calls import Secret
 from enfold.llm.costs import NAMES, Prices
 from enfold.llm.providers import PROVIDERS
-from enfold.report import duration
 from enfold.settings import parse_value
 from enfold.wiring import open_engine
 

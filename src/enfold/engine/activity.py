@@ -14,7 +14,6 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from enfold import wire
 from enfold.amounts import dollars, number
 from enfold.engine.engine import Engine
 from enfold.engine.session import Session
@@ -22,11 +21,10 @@ from enfold.engine.state import VARIANT, message_of
 from enfold.jsontext import loads
 from enfold.llm.costs import Figures, Prices, compare, prices, recommend
 from enfold.llm.profiles import cost_candidates
-from enfold.messages import ToolCall, text_of
+from enfold.messages import text_of
 from enfold.records import CompressionRow, DailyFailures, DailyUsage, SessionKey
 from enfold.store import catalog, tree
 from enfold.store.database import Database
-from enfold.strategies.lossless.config import arguments_of
 from enfold.text.sentences import shorten_title
 
 _DAY = 24 * 3600
@@ -80,7 +78,7 @@ class Saving:
 
 @dataclass(frozen=True, slots=True)
 class KeptText:
-    """A message that was pinned, or a question that a model asked the full history."""
+    """A message that was pinned, or a question to the full history."""
 
     session: str
     title: str
@@ -159,7 +157,7 @@ class Activity:
     usage: tuple[DailyUsage, ...] = ()
     failures: tuple[DailyFailures, ...] = ()
     recalls: int = 0
-    """The number of turns in which a model recalled messages through the proxy."""
+    """The number of questions to full histories, through every door."""
     pinned: int = 0
     """The number of messages that were pinned."""
     latest_recalls: tuple[KeptText, ...] = ()
@@ -438,7 +436,7 @@ async def read_activity(engine: Engine, namespace: str = "", *, since: int = 0) 
             savings,
             tuple(catalog.usage_by_day(db, namespace, since=since)),
             tuple(catalog.failures_by_day(db, namespace, since=since)),
-            catalog.count_since(db, "exchanges", namespace, since=since),
+            catalog.count_since(db, "recalls", namespace, since=since),
             catalog.count_since(db, "pins", namespace, since=since),
             tuple(_latest_recalls(db, namespace, since)),
             tuple(_latest_pins(db, namespace, since)),
@@ -515,20 +513,9 @@ def _latest_pins(db: Database, namespace: str, since: int) -> Iterator[KeptText]
 
 
 def _latest_recalls(db: Database, namespace: str, since: int) -> Iterator[KeptText]:
-    for row in catalog.latest_since(db, "exchanges", namespace, since=since, limit=LATEST):
-        for text in _questions(bytes(row["content"]), row["dialect"]):
-            yield KeptText(row["session"], row["title"], text, row["created_at"])
-
-
-def _questions(content: bytes, dialect: str) -> Iterator[str]:
-    """Yield the questions of a turn with recalls."""
-    found = loads(content)
-    for message in wire.parse(found["said"], dialect).messages:
-        for part in message.parts:
-            if isinstance(part, ToolCall) and part.name == found["name"]:
-                arguments = arguments_of(part)
-                question = arguments.get("query") or arguments.get("reference")
-                yield shorten_title(str(question)) if question else "(no question)"
+    for row in catalog.latest_since(db, "recalls", namespace, since=since, limit=LATEST):
+        text = shorten_title(row["question"])
+        yield KeptText(row["session"], row["title"], text, row["created_at"])
 
 
 def _model_in(fields: Mapping[str, Any]) -> str | None:

@@ -27,6 +27,7 @@ from enfold.errors import (
     StoreError,
     SummaryError,
     TokenCountError,
+    UncompressibleError,
     facts,
 )
 from enfold.events import (
@@ -59,7 +60,7 @@ from enfold.retention import Split
 from enfold.store import catalog, outbox, sessions, snapshots, tree
 from enfold.store.database import Database
 from enfold.store.store import Store
-from enfold.summaries import summary_tokens
+from enfold.summaries import Summary, summary_tokens
 from enfold.summaries.request import OnPart
 from enfold.tokens import count_message
 from enfold.view import ShownMessage, View
@@ -207,7 +208,7 @@ async def _compress(
         await store.write(catalog.add_failure, session.key, facts(error).code, automatic=True)
 
     try:
-        answer = await pipeline.run_strategy(request, plan, record_failure)
+        answer = await _run_strategy(store, session.key, request, plan, record_failure)
     except NoGainError as error:
         # A view that can be sent as it is never blocks a session.
         if automatic and (request.allowed is None or before > request.allowed):
@@ -237,12 +238,57 @@ async def _compress(
     return outcome
 
 
+async def _run_strategy(
+    store: Store,
+    session: SessionKey,
+    request: Request,
+    plan: Plan,
+    on_fallback: Callable[[CompressionError], Awaitable[None]],
+) -> Condensation:
+    """Return the accepted answer; if a summary fails, its finished parts are kept."""
+    request = replace(request, parts=StoredParts(store, session))
+    try:
+        return await pipeline.run_strategy(request, plan, on_fallback)
+    except (NoGainError, UncompressibleError):
+        # Another attempt with the same parts would end in the same way.
+        await store.write(snapshots.forget_parts, session)
+        raise
+
+
+@dataclass(frozen=True, slots=True)
+class StoredParts:
+    """The parts of a session's summary that is not complete yet."""
+
+    store: Store
+    session: SessionKey
+
+    async def get(self, key: str) -> Summary | None:
+        """Return a part that an earlier attempt wrote; None if none did."""
+        found = await self.store.read(snapshots.part, self.session, key)
+        if found is None:
+            return None
+        return Summary(found["text"], found["author"], found["tokens"], notes=tuple(found["notes"]))
+
+    async def keep(self, key: str, summary: Summary) -> None:
+        """Store a part until the compression is recorded."""
+        content = {name: getattr(summary, name) for name in ("text", "author", "tokens", "notes")}
+        await self.store.write(snapshots.keep_part, self.session, key, content)
+
+
 def _part_reporter(events: Events, session: str, step: str, messages: int) -> OnPart:
     """Return a function that emits an event for each part of a summary that has several."""
+    first, started_at = 0, 0.0
 
     def report(part: int, parts: int) -> None:
-        if parts > 1:
-            events.emit(CompressionProgress(session, step, messages, part, parts))
+        nonlocal first, started_at
+        if parts == 1:
+            return
+        if part <= first or not first:
+            first, started_at = part, monotonic()
+        seconds = None
+        if part > first:
+            seconds = (monotonic() - started_at) / (part - first) * (parts - part + 1)
+        events.emit(CompressionProgress(session, step, messages, part, parts, seconds))
 
     return report
 

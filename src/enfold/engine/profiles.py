@@ -30,7 +30,6 @@ from enfold.llm.profiles import (
     Profile,
     SummarizerCandidate,
     SummarizerChain,
-    WrittenParts,
     read,
     summarizer_candidates,
 )
@@ -96,8 +95,6 @@ class Roster:
     """Usage of the summaries that were written through it."""
     known_prices: dict[str, Prices | None] = field(default_factory=dict)
     """Of those who may write, by the name under which they do."""
-    written: WrittenParts = field(default_factory=WrittenParts)
-    """Parts of summaries that were not completed."""
 
     def connection(self, profile: Profile, model: str | None = None) -> Connection:
         """Return the connection to the profile's model; `ConfigError` names what is missing."""
@@ -153,7 +150,7 @@ class Roster:
                 writers.append(self._writer(each, seconds))
             except ConfigError as error:
                 passed_over.append(f"{each.title}: {error}")
-        return SummarizerChain(writers, passed_over, self.written)
+        return SummarizerChain(writers, passed_over)
 
     def _writer(self, candidate: SummarizerCandidate, seconds: float) -> CandidateSummarizer:
         profile = candidate.profile
@@ -325,7 +322,6 @@ class Profiles:
         self._local_servers = tuple(LOCAL_SERVERS) if local_servers is None else local_servers
         self._models = Models(store)
         self._keys = keys
-        self._written = WrittenParts()
         self._gateway = gateway
         self._summarizers = summarizers
 
@@ -478,7 +474,7 @@ class Profiles:
     async def roster(self) -> Roster:
         """All profiles as they are now, and who writes for them."""
         stored = await self._store.read(read_profiles)
-        return Roster(stored, self._keys, self._gateway, self._summarizers, written=self._written)
+        return Roster(stored, self._keys, self._gateway, self._summarizers)
 
     async def require(self, name: str) -> None:
         """Raise `NotFoundError` if a session cannot have that profile."""

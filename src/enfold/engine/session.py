@@ -374,9 +374,15 @@ class Session:
         `start` on, with `around` neighbours on each side. The lines have at most `tokens` tokens.
         `str` of the answer is what a model is shown.
         """
-        return await answer(
+        found = await answer(
             self, question, reference=reference, start=start, around=around, tokens=tokens
         )
+        await self.record_recall(question or reference)
+        return found
+
+    async def record_recall(self, question: str) -> None:
+        """Record a question to the full history, for the activity."""
+        await self._store.write(catalog.add_recall, self.key, question)
 
     async def pin(self, message: str) -> None:
         """Keep a message of this branch in the view, word for word, in every later compression."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import blake2b
 from math import inf
 from typing import Any
 from urllib.parse import urlsplit
@@ -33,7 +32,7 @@ from enfold.llm.keys import check_source
 from enfold.llm.providers import PROVIDERS, provider
 from enfold.llm.summarizer import ModelSummarizer
 from enfold.summaries import Summary, SummaryRequest, prompts
-from enfold.summaries.request import begin_part, pieces
+from enfold.summaries.request import begin_call, divide, summarize_parts
 
 INHERIT = -1
 """A threshold that leaves it to the model and the settings."""
@@ -454,20 +453,13 @@ class SummarizerChain:
     """A summarizer that calls its candidates in order until one has written a summary."""
 
     def __init__(
-        self,
-        writers: Sequence[CandidateSummarizer],
-        passed_over: Sequence[str] = (),
-        written: WrittenParts | None = None,
+        self, writers: Sequence[CandidateSummarizer], passed_over: Sequence[str] = ()
     ) -> None:
-        """`passed_over` has the earlier candidates and why they cannot be used.
-
-        `written` has the parts of summaries that were not completed; they are not written again.
-        """
+        """`passed_over` has the earlier candidates and why they cannot be used."""
         if not writers:
             raise SummaryError(_no_handler(passed_over))
         self._writers = list(writers)
         self._passed_over = list(passed_over)
-        self._written = WrittenParts() if written is None else written
 
     @property
     def name(self) -> str:
@@ -483,7 +475,7 @@ class SummarizerChain:
         """Return the candidates after the author of a summary. None if that was the last."""
         names = [writer.summarizer.name for writer in self._writers]
         rest = self._writers[names.index(author) + 1 :] if author in names else []
-        return SummarizerChain(rest, written=self._written) if rest else None
+        return SummarizerChain(rest) if rest else None
 
     async def summarize(self, request: SummaryRequest) -> Summary:
         """Return the first summary that succeeds; its notes name the candidates that failed.
@@ -496,7 +488,7 @@ class SummarizerChain:
         costs: list[float | None] = []
         for writer in tuple(self._writers):
             try:
-                summary = await _in_sequence(writer.summarizer, request, self._written)
+                summary = await _summarize(writer.summarizer, request)
             except SummaryError as error:
                 reason = f"{writer.title}: {_without_name(str(error), writer)}"
                 failed.append(reason)
@@ -516,55 +508,13 @@ class SummarizerChain:
         raise kind(text, cost=add(costs))
 
 
-class WrittenParts:
-    """The newest parts of summaries that were written in parts, so that a retry can go on.
-
-    A part belongs to its summarizer, its messages and everything else in its request.
-    """
-
-    def __init__(self, most: int = 500) -> None:
-        self._most = most
-        self._parts: dict[str, Summary] = {}
-
-    def key(self, summarizer: ModelSummarizer, request: SummaryRequest) -> str:
-        """Return the key of a part."""
-        return blake2b(repr((summarizer.name, request)).encode(), digest_size=16).hexdigest()
-
-    def get(self, key: str) -> Summary | None:
-        """Return a part that was written before, at no further cost; None if it was not."""
-        found = self._parts.get(key)
-        return None if found is None else replace(found, cost=0.0)
-
-    def add(self, key: str, summary: Summary) -> None:
-        """Keep a part; the oldest goes if there are too many."""
-        self._parts[key] = summary
-        if len(self._parts) > self._most:
-            del self._parts[next(iter(self._parts))]
-
-
-async def _in_sequence(
-    summarizer: ModelSummarizer, request: SummaryRequest, written: WrittenParts
-) -> Summary:
-    """Return the summary of all messages, in pieces if they exceed the summarizer's input."""
-    costs: list[float | None] = []
-    summary: Summary | None = None
-    parts = list(pieces(request, summarizer.max_input))
-    for number, piece in enumerate(parts, 1):
-        previous = summary.text if summary is not None else request.previous
-        part = replace(request, messages=piece, previous=previous)
-        key = written.key(summarizer, part) if number < len(parts) else ""
-        begin_part(number, len(parts))
-        try:
-            summary = written.get(key) or await summarizer.summarize(part)
-        except SummaryError as error:
-            error.cost = add([*costs, error.cost])
-            raise
-        if key:
-            written.add(key, summary)
-        costs.append(summary.cost)
-    if summary is None:
-        raise SummaryError("there is nothing to summarize")
-    return replace(summary, cost=add(costs))
+async def _summarize(summarizer: ModelSummarizer, request: SummaryRequest) -> Summary:
+    """Return the summarizer's summary, in parts if it reads less than the first candidate."""
+    begin_call()
+    parts = divide(request, summarizer.max_input)
+    if len(parts) == 1:
+        return await summarizer.summarize(parts[0])
+    return await summarize_parts(summarizer.name, parts, summarizer.summarize)
 
 
 def _is_final(error: SummaryError) -> bool:

@@ -21,6 +21,7 @@ from enfold.records import (
     UsageTotal,
 )
 from enfold.store.database import Database, Row
+from enfold.text.words import storable
 
 _OF_USAGE = tuple(field.name for field in fields(UsageEvent))
 
@@ -144,22 +145,27 @@ def trial_snapshots(db: Database, namespace: str, *, since: int = 0) -> Sequence
     return db.rows("trial_snapshots", namespace=namespace, since=since)
 
 
-_COUNTS_SINCE = {"pins": "count_pins_since", "exchanges": "count_exchanges_since"}
-_LATEST_SINCE = {"pins": "pins_since", "exchanges": "exchanges_since"}
+_COUNTS_SINCE = {"pins": "count_pins_since", "recalls": "count_recalls_since"}
+_LATEST_SINCE = {"pins": "pins_since", "recalls": "recalls_since"}
+
+
+def add_recall(db: Database, session: SessionKey, question: str) -> None:
+    """Record a question to the full history, or the reference of a message."""
+    db.change("insert_recall", session=session, question=storable(question), now=db.now())
 
 
 def count_since(
-    db: Database, table: Literal["pins", "exchanges"], namespace: str, *, since: int
+    db: Database, table: Literal["pins", "recalls"], namespace: str, *, since: int
 ) -> int:
-    """Return the number of pins, or of turns with recalls, of a namespace since a time."""
+    """Return the number of pins, or of recalls, of a namespace since a time."""
     row = db.row(_COUNTS_SINCE[table], namespace=namespace, since=since)
     return 0 if row is None else row["amount"]
 
 
 def latest_since(
-    db: Database, table: Literal["pins", "exchanges"], namespace: str, *, since: int, limit: int
+    db: Database, table: Literal["pins", "recalls"], namespace: str, *, since: int, limit: int
 ) -> Sequence[Row]:
-    """Return the latest pins, or turns with recalls, of a namespace since a time."""
+    """Return the latest pins, or recalls, of a namespace since a time."""
     return db.rows(_LATEST_SINCE[table], namespace=namespace, since=since, limit=limit)
 
 

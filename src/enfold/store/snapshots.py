@@ -8,7 +8,7 @@ then the newest.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Any
@@ -80,6 +80,8 @@ def record(
 ) -> Snapshot:
     """Write a snapshot with its edits, flush entries and usage, all or nothing; return it.
 
+    The parts of its summary are no longer needed and go.
+
     `expected` is the id of the snapshot that applied when the work began, None if none did. `tip`
     is the end of the branch that the work began on, by default the parent of the snapshot.
     Raises `ConflictError` if another one applies by now.
@@ -98,7 +100,24 @@ def record(
     catalog.add_usage(
         db, [replace(event, session=session, snapshot_id=draft.id) for event in extras.usage]
     )
+    forget_parts(db, session)
     return get(db, session, draft.id)
+
+
+def part(db: Database, session: SessionKey, id: str) -> Mapping[str, Any] | None:
+    """Return a part of a summary that is not complete yet; None if it is not written."""
+    row = db.row("summary_part", session=session, id=id)
+    return None if row is None else loads(row["content"])
+
+
+def keep_part(db: Database, session: SessionKey, id: str, content: Mapping[str, Any]) -> None:
+    """Keep a part of a summary until a compression of the session is recorded."""
+    db.change("insert_summary_part", session=session, id=id, content=dump_text(content))
+
+
+def forget_parts(db: Database, session: SessionKey) -> None:
+    """Delete the parts of summaries that are not complete."""
+    db.change("delete_summary_parts", session=session)
 
 
 def applicable(

@@ -12,7 +12,7 @@ Where a model answers with something else, the built-in summarizer writes the su
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, TypeAlias
 
@@ -51,11 +51,14 @@ from enfold.summaries.prompts import validate
 from enfold.summaries.request import (
     SummarizerGroup,
     add_words,
-    pieces,
+    begin_call,
+    divide,
     style_for,
+    summarize_parts,
     take_words,
     words_tokens,
 )
+from enfold.text.harness import person_text
 from enfold.text.inventions import Invention
 from enfold.tokens import get
 
@@ -129,7 +132,8 @@ async def _revised(
     summarizer: Summarizer, request: SummaryRequest, review: ItemReview | None, most: int | None
 ) -> ReviewedSummary:
     """Return a summary with what is still wrong with it after one revision."""
-    summary = await summarize_in_pieces(summarizer, request, most=most)
+    parts = divide(request, summarizer.max_input)
+    summary = await _summarize_parts(summarizer, parts, most)
     if review is None:
         return ReviewedSummary(summary)
     if summary.author == LOCAL:
@@ -137,8 +141,8 @@ async def _revised(
         missing = await asyncio.to_thread(review.missing, summary.text)
         return ReviewedSummary(summary, missing)
     first = await asyncio.to_thread(_reviewed, summary, review)
-    if not first.faults:
-        return first
+    if not first.faults or len(parts) > 1:
+        return first  # a revision would take as many calls again
     again = replace(
         request,
         draft=summary.text,
@@ -146,7 +150,7 @@ async def _revised(
         invented=tuple(item for _, item in first.invented),
     )
     try:
-        revised = await summarize_in_pieces(summarizer, again, most=most)
+        revised = await _summarize_parts(summarizer, [again], most)
     except SummaryError as error:
         return replace(first, summary=replace(summary, notes=(*summary.notes, str(error))))
     second = await asyncio.to_thread(_reviewed, revised, review)
@@ -182,25 +186,15 @@ def _added(summary: Summary, missing: tuple[str, ...]) -> str:
     return f"{_left_out(summary, missing)}; they were added to it as a list"
 
 
-async def summarize_in_pieces(
-    summarizer: Summarizer, request: SummaryRequest, *, most: int | None = None
+async def _summarize_parts(
+    summarizer: Summarizer, parts: Sequence[SummaryRequest], most: int | None
 ) -> Summary:
-    """Return the summary of the request, or raise `SummaryError`. Its cost is of all calls.
-
-    What is more than the summarizer can read is summarized in sequence: the summary of one piece
-    is the previous summary of the next.
-    """
-    summary: Summary | None = None
-    notes: list[str] = []
+    """Return the summary of all parts, or raise `SummaryError`. Its cost is of all calls."""
     with track_spending() as spent:
-        for piece in pieces(request, summarizer.max_input):
-            previous = request.previous if summary is None else summary.text
-            piece_request = replace(request, messages=piece, previous=previous)
-            summary = await _summarize(summarizer, piece_request, most)
-            notes += summary.notes
-    if summary is None:
-        raise SummaryError("there is nothing to summarize")
-    return replace(summary, cost=spent.total(), notes=tuple(dict.fromkeys(notes)))
+        summary = await summarize_parts(
+            summarizer.name, parts, lambda part: _summarize(summarizer, part, most)
+        )
+    return replace(summary, cost=spent.total())
 
 
 async def _summarize(summarizer: Summarizer, request: SummaryRequest, most: int | None) -> Summary:
@@ -251,6 +245,7 @@ def _allowed(limit: int, most: int | None) -> int:
 
 async def _ask(summarizer: Summarizer, request: SummaryRequest) -> Summary:
     """Return the summarizer's answer, its cost recorded even if it cannot be used."""
+    begin_call()
     try:
         summary = await summarizer.summarize(request)
     except SummaryError as error:
@@ -363,6 +358,7 @@ class Native:
             messages=plan.to_summarize,
             previous=previous,
             recent=plan.stays,
+            follows_opening=any(map(person_text, plan.messages[: indexes[0]])),
             max_tokens=plan.summary_tokens,
             tokenizer=plan.tokenizer,
             style=self._style(plan.to_summarize, previous),

@@ -22,7 +22,7 @@ from enfold.strategies.contract import (
 )
 from enfold.summaries import Summarizer, Summary, SummaryRequest
 from enfold.summaries.prompts import build
-from enfold.summaries.request import input_budget
+from enfold.summaries.request import fit, input_budget, part_budget
 from enfold.tokens import get
 
 _WORD = " the"
@@ -63,16 +63,18 @@ class _SimulatedSummarizer:
         self.calls = self.input_tokens = self.output_tokens = 0
 
     async def summarize(self, request: SummaryRequest) -> Summary:
-        overhead = _prompt_tokens(replace(request, messages=()))
-        messages = _prompt_tokens(request) - overhead
+        messages = _prompt_tokens(request) - _prompt_tokens(replace(request, messages=()))
         calls = 1
-        if self._pieces_of is not None:
-            calls = max(1, ceil(messages / input_budget(request, self._pieces_of)))
+        if self._pieces_of is not None and messages > input_budget(request, self._pieces_of):
+            request = fit(request, self._pieces_of)
+            calls = ceil(messages / part_budget(request, self._pieces_of))
+        last = _prompt_tokens(replace(request, messages=()))
+        overhead = _prompt_tokens(replace(request, messages=(), recent=()))
         least = LENGTH + _tokens(request.previous or "", request.tokenizer)
         read = (messages * piece / calls for piece in range(1, calls + 1))
         written = [min(request.target, least + int(SHARE * tokens)) for tokens in read]
         self.calls += calls
-        self.input_tokens += calls * overhead + messages + sum(written[:-1])
+        self.input_tokens += (calls - 1) * overhead + last + messages + sum(written[:-1])
         self.output_tokens += sum(written)
         return Summary((_WORD * written[-1]).strip(), self.name, written[-1])
 

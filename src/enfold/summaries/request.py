@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from itertools import pairwise
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
-from enfold.errors import ConfigError
+from enfold.amounts import add
+from enfold.errors import ConfigError, SummaryError
 from enfold.history import cut_points
 from enfold.jsontext import dump_text
 from enfold.messages import Attachment, Data, Message, Part, Text, ToolCall, ToolResult
@@ -52,6 +54,8 @@ class SummaryRequest:
     """The text of the summary that this one continues. None for the first."""
     recent: tuple[Message, ...] = ()
     """The messages after the cutoff. They show the current subject and are not summarized."""
+    follows_opening: bool = False
+    """True if a person's message before these stays in the view, which states the purpose."""
     max_tokens: int = 1_000
     """The summary's limit, by `tokenizer`."""
     tokenizer: str = "o200k_base"
@@ -217,19 +221,64 @@ _INSTRUCTION_TOKENS = 1_500
 _MIN_INPUT = 1_000
 _CHARACTERS_PER_TOKEN = 2
 """At most: a slice with two characters per token fits in any language."""
+_LONGEST_SUMMARY = 4
+_LONGEST_RECENT = 8
+"""A summary, and the recent messages with it, take at most one of these parts of the input."""
 
 
-def pieces(request: SummaryRequest, max_input: int | None) -> Iterator[tuple[Message, ...]]:
-    """Yield the request's messages in runs that fit the summarizer's input. None is no limit."""
+def divide(request: SummaryRequest, max_input: int | None) -> list[SummaryRequest]:
+    """Return the requests that the summarizer is given one after the other. None is no limit.
+
+    Each continues the summary that the one before gives. If there are several, only the last one
+    has recent messages.
+    """
     if max_input is None:
-        yield request.messages
-        return
-    count = get(request.tokenizer).count_many
-    budget = input_budget(request, max_input)
-    messages = tuple(part for message in request.messages for part in _slices(message, budget))
-    sizes = count([transcript((message,)) for message in messages])
-    for first, last in runs(messages, sizes, budget):
-        yield messages[first:last]
+        return [request]
+    messages, sizes = request.messages, _sizes(request.messages, request)
+    if sum(sizes) <= input_budget(request, max_input):
+        return [request]
+    request = fit(request, max_input)
+    budget = part_budget(request, max_input)
+    messages = tuple(part for message in messages for part in _slices(message, budget))
+    sizes = _sizes(messages, request)
+    divided = [messages[first:last] for first, last in runs(messages, sizes, budget)]
+    *parts, last = (replace(request, messages=piece) for piece in divided)
+    return [*(replace(part, recent=()) for part in parts), last]
+
+
+def fit(request: SummaryRequest, max_input: int) -> SummaryRequest:
+    """Return the request with a shorter summary and fewer recent messages, if it has too many."""
+    left, recent = max_input // _LONGEST_RECENT, 0
+    for tokens in reversed(_sizes(request.recent, request)):
+        left -= tokens
+        if left < 0:
+            break
+        recent += 1
+    return replace(
+        request,
+        max_tokens=min(request.max_tokens, max(1, max_input // _LONGEST_SUMMARY)),
+        recent=request.recent[len(request.recent) - recent :],
+    )
+
+
+def input_budget(request: SummaryRequest, max_input: int) -> int:
+    """Return the tokens of messages in one request, next to everything else that it contains."""
+    taken = get(request.tokenizer).count(request.previous or "")
+    taken += sum(_sizes(request.recent, request))
+    return max(_MIN_INPUT, max_input - request.max_tokens - taken - _INSTRUCTION_TOKENS)
+
+
+def part_budget(request: SummaryRequest, max_input: int) -> int:
+    """Return the tokens of messages in one of several parts.
+
+    A later part also has the summary of those before it, which may be somewhat over its limit.
+    """
+    return max(_MIN_INPUT, input_budget(request, max_input) - request.max_tokens * 3 // 2)
+
+
+def _sizes(messages: Iterable[Message], request: SummaryRequest) -> Sequence[int]:
+    """Return the tokens of each message in a transcript."""
+    return get(request.tokenizer).count_many([transcript((each,)) for each in messages])
 
 
 def runs(
@@ -245,14 +294,6 @@ def runs(
             start, size = first, 0
         size += unit
     yield start, len(messages)
-
-
-def input_budget(request: SummaryRequest, max_input: int) -> int:
-    """Return the tokens of messages in one request, next to everything else that it contains."""
-    count = get(request.tokenizer).count_many
-    taken = sum(count([transcript(request.recent), request.previous or ""]))
-    budget = max_input - request.max_tokens - taken - _INSTRUCTION_TOKENS
-    return max(_MIN_INPUT, budget - request.max_tokens)
 
 
 def _slices(message: Message, budget: int) -> Iterator[Message]:
@@ -274,44 +315,91 @@ def _slices(message: Message, budget: int) -> Iterator[Message]:
 
 
 # The time limit of each call, and the parts that are done. A long conversation needs many calls
-# of a small model, and every call restarts the limit.
+# of a small model: every call restarts the limit, and a part that is written is kept.
 
 OnPart: TypeAlias = Callable[[int, int], None]
 """Called with the number of the part that begins, and the number of all parts."""
 
 
+class KeptParts(Protocol):
+    """The summaries that were written for a compression which is not complete."""
+
+    async def get(self, key: str) -> Summary | None:
+        """Return a part that was written before; None if it was not."""
+        ...
+
+    async def keep(self, key: str, summary: Summary) -> None:
+        """Keep a part until the compression is complete."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
-class _CallWatch:
+class CallWatch:
+    """The time limit of calls, and the parts that are begun and done."""
+
     limit: asyncio.Timeout
     seconds: float | None
     on_part: OnPart | None
+    parts: KeptParts | None
 
 
-_CURRENT: ContextVar[_CallWatch | None] = ContextVar("call_watch", default=None)
+_CURRENT: ContextVar[CallWatch | None] = ContextVar("call_watch", default=None)
 
 
 @asynccontextmanager
 async def watch_calls(
-    seconds: float | None, on_part: OnPart | None
+    seconds: float | None, on_part: OnPart | None, parts: KeptParts | None = None
 ) -> AsyncIterator[asyncio.Timeout]:
     """Raise `TimeoutError` if a call takes longer than that. None is no limit."""
     async with asyncio.timeout(seconds) as limit:
-        token = _CURRENT.set(_CallWatch(limit, seconds, on_part))
+        token = _CURRENT.set(CallWatch(limit, seconds, on_part, parts))
         try:
             yield limit
         finally:
             _CURRENT.reset(token)
 
 
-def begin_part(part: int, parts: int) -> None:
-    """Restart the time limit for the next call, and report the part."""
+def begin_call() -> None:
+    """Restart the time limit for the next call."""
     watch = _CURRENT.get()
-    if watch is None:
-        return
-    if watch.seconds is not None and not watch.limit.expired():
+    if watch is not None and watch.seconds is not None and not watch.limit.expired():
         watch.limit.reschedule(asyncio.get_running_loop().time() + watch.seconds)
-    if watch.on_part is not None:
-        watch.on_part(part, parts)
+
+
+async def summarize_parts(
+    author: str,
+    parts: Sequence[SummaryRequest],
+    write: Callable[[SummaryRequest], Awaitable[Summary]],
+) -> Summary:
+    """Return the summary of the last part, which continues those of all others.
+
+    Its notes are those of all parts, its cost too. Parts that an earlier attempt wrote are not
+    written again, and cost nothing.
+    """
+    watch, summary = _CURRENT.get(), None
+    costs: list[float | None] = []
+    notes: list[str] = []
+    for number, part in enumerate(parts, 1):
+        request = part if summary is None else replace(part, previous=summary.text)
+        key = blake2b(repr((author, request)).encode(), digest_size=16).hexdigest()
+        kept = await watch.parts.get(key) if watch is not None and watch.parts is not None else None
+        if kept is None:
+            if watch is not None and watch.on_part is not None:
+                watch.on_part(number, len(parts))
+            try:
+                summary = await write(request)
+            except SummaryError as error:
+                error.cost = add([*costs, error.cost])
+                raise
+            if watch is not None and watch.parts is not None:
+                await watch.parts.keep(key, summary)
+        else:
+            summary = kept
+        costs.append(summary.cost)
+        notes += summary.notes
+    if summary is None:
+        raise SummaryError("there is nothing to summarize")
+    return replace(summary, cost=add(costs), notes=tuple(dict.fromkeys(notes)))
 
 
 HEADING = "## The user's own words, still in force"

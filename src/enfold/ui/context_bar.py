@@ -8,7 +8,7 @@ from typing import Any
 from nicegui import ui
 
 from enfold.amounts import number
-from enfold.budget import DEFAULT_MAX_TOKENS
+from enfold.budget import DEFAULT_MAX_TOKENS, TOKEN_BUFFER_PERCENTAGE
 from enfold.chat.meter import Meter
 from enfold.engine import Session, Status
 from enfold.engine.inspection import estimate_unstored
@@ -214,15 +214,15 @@ def explain(
     if window is not None and window < model.max_input + model.max_output:
         accepted += f" This session is set to a window of {window:,} tokens."
     yield f"{accepted} The limit of {meter.limit:,} tokens has a safety margin of 5 %{correction}."
-    reply = min(DEFAULT_MAX_TOKENS, model.max_output)
+    reply = min(DEFAULT_MAX_TOKENS, model.within(window).max_output)
     yield (
-        f"{reply:,} tokens are reserved for the reply, so the history may have at most "
-        f"{max(0, decision.hard_tokens):,} tokens."
+        f"{reply:,} tokens are reserved for the reply, and {TOKEN_BUFFER_PERCENTAGE:.0%} of the "
+        f"window is a margin, so the history may have at most {max(0, decision.hard_tokens):,} "
+        "tokens."
     )
     yield (
-        f"The conversation has {status.messages:,} messages. A compression now could summarize "
-        f"{status.compressible_message_count:,} of those in the context and would keep at least "
-        f"{status.retained_message_count:,} unchanged."
+        f"The conversation has {status.messages:,} messages. Summarize shows how many of them a "
+        "compression would change."
     )
 
 

@@ -383,7 +383,7 @@ def _show_totals(activity: Activity) -> None:
             figures.unknown("No model calls in this period.")
         else:
             figures.share(activity.cached_share)
-    with _tile("Turns with recalls"):
+    with _tile("Recalls"):
         figures.count(activity.recalls)
     with _tile("Messages pinned"):
         figures.count(activity.pinned)
@@ -447,9 +447,9 @@ def _show_lists(activity: Activity) -> None:
                     "ef-small ef-soft"
                 )
     _show_texts(
-        "Recalled by models",
+        "Recalled",
         activity.latest_recalls,
-        "None in this period. An agent that works through enfold can recall summarized messages.",
+        "None in this period. Agents recall summarized messages; “enfold recall” does it by hand.",
     )
     _show_texts(
         "Pinned",

@@ -25,6 +25,7 @@ from enfold.cli.chat.terminal import (
 )
 from enfold.engine.turns import is_interrupted
 from enfold.errors import ConfigError, SummaryError, UnavailableError
+from enfold.llm.calls import Call, Connection
 from enfold.summaries import SummaryRequest
 from enfold.testing import ScriptedGateway
 from tests.chat.setup import LARGE, ChatSetup, fill, stored_texts
@@ -241,6 +242,35 @@ async def test_a_failed_compression_keeps_the_message_and_shows_the_ways_on(
         assert (await stored_texts(chat))[-2:] == [("user", "And?"), ("assistant", "An answer.")]
 
 
+async def test_a_summary_in_parts_shows_them_and_goes_on_after_a_failure(
+    chat_setup: ChatSetup,
+) -> None:
+    go_on = asyncio.Event()
+
+    async def slow(_: SummaryRequest) -> str:
+        await go_on.wait()
+        return "They agreed on more."
+
+    summarizer = chat_setup.summarizer
+    summarizer.max_input = 3_000
+    summarizer.script("They met.", SummaryError("away"), slow)
+    chat = await chat_setup.open_chat()
+    await fill(chat, 40)
+    async with shown(chat) as hand:
+        await send(hand, "And?")
+        await done(hand)
+        assert "away" in screen(hand)[-1]
+        await send(hand, "/retry")
+        working = hand.app.query_one(ActivityLine)
+        await until(hand, lambda: "part 2 of" in working.what)
+        go_on.set()
+        await done(hand)
+        assert screen(hand)[-1] == "An answer."
+    previous = [request.previous for request in summarizer.requests]
+    assert previous[:3] == [None, "They met.", "They met."]  # the first part is written once
+    assert None not in previous[1:]
+
+
 async def test_a_blocked_session_says_so_when_it_is_opened(chat_setup: ChatSetup) -> None:
     chat_setup.summarizer.script(SummaryError("the summarizer is away"))
     chat = await chat_setup.open_chat()
@@ -348,15 +378,66 @@ async def test_a_text_may_have_lines_and_comes_back_with_up(chat_setup: ChatSetu
         assert prompt(hand).text == ""
 
 
-async def test_what_is_typed_meanwhile_waits(chat_setup: ChatSetup) -> None:
+async def test_a_message_that_is_sent_meanwhile_waits_and_commands_can_be_typed(
+    chat_setup: ChatSetup,
+) -> None:
+    go_on = asyncio.Event()
+
+    async def fail(_connection: Connection, _call: Call) -> str:
+        await go_on.wait()
+        raise UnavailableError("the line is down")
+
+    chat_setup.answer_with(ScriptedGateway(fail, "Ada.", "Per."))
+    chat = await chat_setup.open_chat()
+    async with shown(chat) as hand:
+        await send(hand, "Why?")
+        await send(hand, "And the boat?")
+        await until(hand, lambda: "And the boat?" in screen(hand))
+        assert prompt(hand).text == ""
+        go_on.set()
+        await done(hand)
+        assert "the line is down" in screen(hand)[-1]
+        assert [text for _, text in await stored_texts(chat)] == ["Why?"]
+        await send(hand, "/context")
+        await done(hand)
+        assert "tokens" in screen(hand)[-1]
+        await send(hand, "/retry")
+        await until(hand, lambda: screen(hand)[-2:] == ["And the boat?", "Per."])
+        await done(hand)
+        assert not hand.app.query(".waiting")
+    texts = [text for _, text in await stored_texts(chat)]
+    assert texts == ["Why?", "Ada.", "And the boat?", "Per."]
+
+
+async def test_after_an_interrupted_answer_the_message_that_waits_is_sent(
+    chat_setup: ChatSetup,
+) -> None:
     chat_setup.answer_with(Halting("It is"))
     chat = await chat_setup.open_chat()
     async with shown(chat) as hand:
         await send(hand, "Why?")
-        await until(hand, lambda: screen(hand)[-1:] == ["It is"])
-        await send(hand, "And?")
-        assert prompt(hand).text == "And?"
-        assert len(await stored_texts(chat)) == 1
+        await until(hand, lambda: "It is" in screen(hand))
+        await send(hand, "And the boat?")
+        chat_setup.answer_with(ScriptedGateway("Per."))
+        await hand.press("ctrl+c")
+        await until(hand, lambda: screen(hand)[-2:] == ["And the boat?", "Per."])
+        await done(hand)
+
+
+async def test_a_message_that_waits_is_stored_when_the_chat_ends(chat_setup: ChatSetup) -> None:
+    chat_setup.answer_with(Halting("It is"))
+    chat = await chat_setup.open_chat()
+    async with shown(chat) as hand:
+        await send(hand, "Why?")
+        await until(hand, lambda: "It is" in screen(hand))
+        await send(hand, "And the boat?")
+        await until(hand, lambda: screen(hand)[-1:] == ["And the boat?"])
+        app = hand.app
+        app.exit()
+        await until(hand, lambda: left(hand))
+    assert isinstance(app, ChatApp)
+    await app.store_waiting()
+    assert (await stored_texts(chat))[-1] == ("user", "And the boat?")
 
 
 async def test_without_textual_it_says_what_to_install(

@@ -175,4 +175,5 @@ async def run_terminal(controller: ChatController, *, light: bool = False) -> No
         signal_handler(signal.SIGTERM, app.exit),
     ):
         await app.run_async()
+        await app.store_waiting()
     await app.settled()

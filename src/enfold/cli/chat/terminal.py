@@ -28,7 +28,13 @@ from enfold.engine import Prepared
 from enfold.engine.state import message_of
 from enfold.engine.turns import Progress, QuestionStored, is_interrupted, unanswered
 from enfold.errors import EnfoldError
-from enfold.events import CompressionFailed, CompressionFinished, CompressionStarted, Event
+from enfold.events import (
+    CompressionFailed,
+    CompressionFinished,
+    CompressionProgress,
+    CompressionStarted,
+    Event,
+)
 from enfold.llm.calls import Delta
 
 _NEW_LINE = frozenset({"ctrl+j", "shift+enter", "alt+enter"})
@@ -57,12 +63,6 @@ class PromptInput(TextArea):
         self._sent: list[str] = []
         self._recalled = 0
         """Position of the text in the sent messages, newest first; 0 if it was typed."""
-
-    def give_back(self, text: str) -> None:
-        """Put back a text that was not stored. If the box is in use, Up brings the text back."""
-        if not self.text:
-            self.text = text
-            self.move_cursor(self.document.end)
 
     def update_suggestion(self) -> None:
         """Show the rest of the command that is being typed."""
@@ -131,6 +131,12 @@ class UserMessage(Static):
 
     def __init__(self, text: str) -> None:
         super().__init__(harmless(text), markup=False, classes="user-message")
+        self.text = text
+
+    def mark_waiting(self) -> None:
+        """Show that the message is not sent yet."""
+        self.add_class("waiting")
+        self.border_subtitle = commands.WAITS
 
 
 class Notice(Static):
@@ -248,6 +254,9 @@ class ChatApp(App[None]):
         self._idle = asyncio.Event()
         self._idle.set()
         self._stopping = False
+        self._waiting: list[UserMessage] = []
+        """Messages that are not stored yet; each is sent after the next answer."""
+        self._was_answered = False
 
     def compose(self) -> ComposeResult:
         """Title, log, activity, token bar and prompt."""
@@ -277,14 +286,30 @@ class ChatApp(App[None]):
         """Wait until no turn or command is running and its result is stored."""
         await self._idle.wait()
 
+    async def store_waiting(self) -> None:
+        """Store the messages that still wait to be sent."""
+        for shown in self._waiting:
+            await self.controller.session.append(shown.text)
+
     @on(PromptInput.Sent)
-    def _send(self) -> None:
-        if self._is_busy:
-            self.notify("Still busy. Ctrl-C stops it.", timeout=3)
+    async def _send(self) -> None:
+        prompt = self.query_one(PromptInput)
+        if commands.is_command(prompt.text):
+            if self._is_busy:
+                self.notify("Still busy. Ctrl-C stops it.", timeout=3)
+            else:
+                self._start(self._command(prompt.take()))
             return
-        text = self.query_one(PromptInput).take()
-        is_command = commands.is_command(text)
-        self._start(self._command(text) if is_command else self._ask(text.strip()))
+        shown = UserMessage(prompt.take().strip())
+        self._waiting.append(shown)
+        shown.mark_waiting()
+        await self._add(shown)
+        self._send_next()
+
+    def _send_next(self) -> None:
+        """Send the message that waits longest, unless something is running."""
+        if self._waiting and not self._is_busy:
+            self._start(self._ask(self._waiting.pop(0)))
 
     def action_interrupt(self) -> None:
         """Stop the running work; quit if there is none, or on the second Ctrl-C."""
@@ -305,7 +330,7 @@ class ChatApp(App[None]):
 
     def _start(self, work: Coroutine[None, None, None]) -> None:
         self._idle.clear()
-        self._stopping = False
+        self._stopping = self._was_answered = False
         self._job = self.run_worker(self._guarded(work), exit_on_error=True)
 
     async def _guarded(self, work: Coroutine[None, None, None]) -> None:
@@ -321,6 +346,8 @@ class ChatApp(App[None]):
             if self.is_running:
                 self.query_one(ActivityLine).what = ""
                 await self._refresh_figures()
+                if self._was_answered:
+                    self._send_next()
 
     async def _command(self, text: str) -> None:
         await self._add(UserMessage(text))
@@ -330,21 +357,24 @@ class ChatApp(App[None]):
         if outcome.action is ScreenAction.LEAVE:
             self.exit()
         elif outcome.action is ScreenAction.ANSWER:
-            await self._answer(None)
+            await self._answer()
 
-    async def _ask(self, text: str) -> None:
-        shown = UserMessage(text)
-        await self._add(shown)
-        await self._answer(text, shown)
+    async def _ask(self, shown: UserMessage) -> None:
+        shown.remove_class("waiting")
+        shown.border_subtitle = None
+        log = self.query_one("#log")
+        if log.children[-1] is not shown:
+            log.move_child(shown, after=log.children[-1])
+        await self._answer(shown)
 
-    async def _answer(self, text: str | None, shown: UserMessage | None = None) -> None:
-        """Have the model answer the text, or without a text the last user message.
+    async def _answer(self, shown: UserMessage | None = None) -> None:
+        """Have the model answer the message, or without one the last user message.
 
-        A text that could not be stored goes back into the input box.
+        A message that could not be stored waits.
         """
         reply = ReplyView()
         await self._add(reply)
-        stored = text is None
+        stored = shown is None
 
         def listen(progress: Progress) -> None:
             nonlocal stored
@@ -354,8 +384,9 @@ class ChatApp(App[None]):
         try:
             controller = self.controller
             done = await (
-                controller.answer(listen) if text is None else controller.ask(text, listen)
+                controller.answer(listen) if shown is None else controller.ask(shown.text, listen)
             )
+            self._was_answered = True
             await reply.draw_pending()
             if done.ending == "length":
                 await self._notice(commands.CUT_OFF, "warning")
@@ -368,14 +399,15 @@ class ChatApp(App[None]):
             await self._failed(reply)
             raise
         finally:
-            if not stored and text is not None and shown is not None and self.is_running:
-                self.query_one(PromptInput).give_back(text)
-                await shown.remove()
+            if not stored and shown is not None:
+                self._waiting.insert(0, shown)
+                shown.mark_waiting()
 
     async def _interrupted(self, reply: ReplyView) -> None:
         """Mark the partial answer, which is stored; remove an empty one."""
         await reply.draw_pending()
         if reply.source.strip():
+            self._was_answered = True
             reply.mark_incomplete(commands.INTERRUPTED)
         else:
             await reply.remove()
@@ -415,6 +447,8 @@ class ChatApp(App[None]):
         match event:
             case CompressionStarted():
                 working.what = str(event)
+            case CompressionProgress() if event.progress:
+                working.what = f"{event.step.capitalize()}{event.progress}…"
             case CompressionFinished() | CompressionFailed():
                 working.what = ""
 

@@ -114,13 +114,15 @@ async def answer_recall(
     try:
         given = loads(arguments or "{}")
         values = given if isinstance(given, dict) else {}
-        return await _find_passages((session, *earlier), values, max_tokens)
+        found = await _find_passages((session, *earlier), values, max_tokens)
+        await session.record_recall(str(values.get("query") or values.get("reference")))
     except (InputError, NotFoundError) as error:
         return f"Not answered: {error}. {_USAGE}"
     except StoreError as error:
         # Part of the reply may have been sent already. The model can go on without the answer.
         _log.warning("session %s: a recall was not answered: %s", session.id, error)
         return "Not answered: the history cannot be read now. Go on with what you have."
+    return found
 
 
 async def _find_passages(

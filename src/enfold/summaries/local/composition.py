@@ -378,6 +378,8 @@ class Material:
     people: tuple[str, ...] = ()
     """The names of all speakers of a meeting."""
     style: Style = "default"
+    follows_opening: bool = False
+    """True if a message before these states the purpose."""
 
     @property
     def state(self) -> list[int]:
@@ -432,7 +434,17 @@ def gather_material(request: SummaryRequest, tokenizer: Tokenizer) -> Material:
         if units[index].origin.section and not units[index].is_earlier:
             factors[index] = _STATE_FACTOR
     costs = _costs(units, tokenizer)
-    return Material(units, last, costs, factors, worths, obsolete, people, request.style)
+    return Material(
+        units,
+        last,
+        costs,
+        factors,
+        worths,
+        obsolete,
+        people,
+        request.style,
+        request.follows_opening,
+    )
 
 
 def _state_units(
@@ -643,7 +655,7 @@ class Composition:
     def _opening(self) -> list[int]:
         units, is_meeting = self._material.units, bool(self._material.people)
         from_users = [i for i in self._material.new if units[i].origin.role == "user"]
-        if not from_users:
+        if not from_users or (self._material.follows_opening and not is_meeting):
             return []
         last = units[from_users[0]].origin.message
         if is_meeting:

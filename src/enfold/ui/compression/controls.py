@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 from nicegui import background_tasks, ui
 
-from enfold.amounts import number
+from enfold.amounts import duration, number
 from enfold.chat.commands import NOT_COMPRESSED, advice
 from enfold.engine import Engine, Outcome, Session
 from enfold.engine.compression import CANCELLED
@@ -30,7 +30,6 @@ from enfold.events import (
     SessionBlocked,
     SessionUnblocked,
 )
-from enfold.report import duration
 from enfold.ui import figures
 from enfold.ui.compression.preview import NoticePreference, ask_for_run
 from enfold.ui.widgets import author_text, button_row, expandable, fact, facts, notice
@@ -108,6 +107,8 @@ class RunningCompressions:
         match event:
             case CompressionStarted(session=session):
                 self._started[session] = (monotonic(), event)
+            case CompressionProgress(session=session) if session in self._started:
+                self._started[session] = (monotonic(), self._started[session][1])
             case CompressionFinished(session=session) | CompressionFailed(session=session):
                 self._started.pop(session, None)
 
@@ -144,7 +145,6 @@ class CompressionPanel:
         """The ways on if the last action fails: button -> action."""
         self._step: ui.label | None = None
         self._problem: ui.element | None = None
-        self._started = monotonic()
 
     async def show(self) -> None:
         """Show the current notices and follow the session's events."""
@@ -225,7 +225,6 @@ class CompressionPanel:
     async def _handle(self, event: Event) -> None:
         match event:
             case CompressionStarted():
-                self._started = monotonic()
                 self._notify(partial(self._show_running, event))
             case CompressionProgress():
                 self._show_step(event)
@@ -245,11 +244,8 @@ class CompressionPanel:
         if self._step is None:
             return
         text = _STEPS.get(event.step, f"{event.step}: {event.messages:,} messages")
-        if event.parts > 1:
-            passed = monotonic() - self._started
-            left = passed / max(1, event.part - 1) * (event.parts - event.part + 1)
-            rest = f", about {duration(left)} left" if event.part > 1 else ""
-            text = f"{text.rstrip('.')}, part {event.part:,} of {event.parts:,}{rest}."
+        if event.progress:
+            text = f"{text.rstrip('.')}{event.progress}."
         self._step.text = text
 
     def _handle_failure(self, event: CompressionFailed) -> None:

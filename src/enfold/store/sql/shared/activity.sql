@@ -75,13 +75,17 @@ WHERE (x.namespace = :namespace OR x.listed_in = :namespace) AND p.pinned = 1
 ORDER BY p.created_at DESC, p.message
 LIMIT :limit
 
--- name: count_exchanges_since
-SELECT count(*) AS amount FROM exchanges AS e JOIN sessions AS x ON x.key = e.session
-WHERE (x.namespace = :namespace OR x.listed_in = :namespace) AND e.created_at >= :since
+-- name: insert_recall
+INSERT INTO recalls (session, question, created_at)
+SELECT key, :question, :now FROM sessions WHERE key = :session
 
--- name: exchanges_since
-SELECT x.id AS session, x.title, e.dialect, e.content, e.created_at
-FROM exchanges AS e JOIN sessions AS x ON x.key = e.session
-WHERE (x.namespace = :namespace OR x.listed_in = :namespace) AND e.created_at >= :since
-ORDER BY e.created_at DESC, e.seq DESC
+-- name: count_recalls_since
+SELECT count(*) AS amount FROM recalls AS r JOIN sessions AS x ON x.key = r.session
+WHERE (x.namespace = :namespace OR x.listed_in = :namespace) AND r.created_at >= :since
+
+-- name: recalls_since
+SELECT x.id AS session, x.title, r.question, r.created_at
+FROM recalls AS r JOIN sessions AS x ON x.key = r.session
+WHERE (x.namespace = :namespace OR x.listed_in = :namespace) AND r.created_at >= :since
+ORDER BY r.created_at DESC, r.seq DESC
 LIMIT :limit

@@ -45,6 +45,18 @@ VALUES
 -- name: erase_snapshot_text
 UPDATE session_snapshots SET content_json = :content_json, updated_at = :now WHERE seq = :key
 
+-- name: summary_part
+SELECT content FROM summary_parts WHERE session = :session AND id = :id
+
+-- name: insert_summary_part
+-- The session may have been deleted meanwhile; then there is nothing to keep.
+INSERT INTO summary_parts (session, id, content)
+SELECT key, :id, :content FROM sessions WHERE key = :session
+ON CONFLICT (session, id) DO UPDATE SET content = excluded.content
+
+-- name: delete_summary_parts
+DELETE FROM summary_parts WHERE session = :session
+
 -- name: insert_edit
 INSERT INTO message_edits
     (session, id, message, snapshot, tokens, tokenizer, estimate, digest, ledger, content)
