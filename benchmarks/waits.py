@@ -3,9 +3,11 @@
     python benchmarks/waits.py [--sessions 50] [--turns 20] [--summary-seconds 30]
         [--turn-seconds 8]
 
-Sessions grow at the same time, each past the threshold of its model's window. The provider answers
-at once, so the time of a request is the time that the proxy adds. Times are real: the summarizer
-sleeps, and every client pauses between its requests.
+Sessions grow at the same time, each past the threshold of its model's window. Clients, `enfold
+serve` and the provider are separate processes on loopback. The provider answers at once, so the
+time of a request is the time that the proxy adds; a summary takes the provider its time. Times are
+real: every client pauses between its requests. A first session is not measured: it waits for the
+tokenizer and the tables that the server loads once.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import argparse
 import asyncio
 import json
 import random
+import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass, field
@@ -22,15 +25,13 @@ from statistics import quantiles
 from time import perf_counter
 from typing import Any
 
+import aiohttp
+import uvicorn
+
 sys.path.insert(0, str(Path(__file__).parent))
 from conversations import Author
-from simulated_proxy import Provider, send
-
-import enfold
-from enfold.server.proxy.routes import Proxy
-from enfold.server.serve import SWITCH_SECONDS
-from enfold.summaries import Summary, SummaryRequest
-from enfold.tokens import get
+from proxy import free_port, running
+from simulated_proxy import SUMMARY_REQUEST
 
 MODEL = "claude-sonnet-4-5"
 WINDOW, REPLY = 40_000, 4_000
@@ -39,22 +40,49 @@ FIRST_SHARES, TURN_SHARE = (0.45, 0.6), 0.015
 TOKENS_PER_WORD = 2.2
 """Of the generated text, in the model's tokens."""
 TEXT = "Older steps were summarized: files were read, commands were run, the work goes on. " * 20
+SETTINGS = {"ENFOLD_PROXY_CLIENT_KEY": "true", "ENFOLD_ON_FAILURE": "local"}
+"""Those of `enfold wrap`."""
+BASE_URLS = ("ENFOLD_ANTHROPIC_BASE_URL", "ENFOLD_OPENAI_BASE_URL")
+SETTLING = 5.0
+"""Seconds for work that the server does after its start and after its first session."""
 
 
-@dataclass
-class SlowSummarizer:
-    """Takes its time."""
+class Provider:
+    """An ASGI application that answers at once, except where a summary is asked for."""
 
-    seconds: float
-    name: str = "slow"
-    max_input: int | None = None
-    written: int = 0
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._summaries = 0
 
-    async def summarize(self, request: SummaryRequest) -> Summary:
-        """Return a summary after the pause."""
-        await asyncio.sleep(self.seconds)
-        self.written += 1
-        return Summary(TEXT, self.name, get(request.tokenizer).count(TEXT))
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Answer one request; with GET, return the number of summaries."""
+        body = bytearray()
+        more = True
+        while more:
+            message = await receive()
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+        if scope["method"] == "GET":
+            text = str(self._summaries)
+        elif SUMMARY_REQUEST in body[-8_000:]:
+            await asyncio.sleep(self._seconds)
+            self._summaries += 1
+            text = TEXT
+        else:
+            text = "Done."
+        usage = {"input_tokens": len(body) // 4, "output_tokens": len(text) // 4}
+        answer = {
+            "id": "m",
+            "type": "message",
+            "role": "assistant",
+            "model": MODEL,
+            "content": [{"type": "text", "text": text}],
+            "stop_reason": "end_turn",
+            "usage": usage,
+        }
+        headers = [(b"content-type", b"application/json")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": json.dumps(answer).encode()})
 
 
 @dataclass
@@ -64,68 +92,89 @@ class Client:
     number: int
     author: Author
     messages: list[Any] = field(default_factory=list)
+    bodies: list[bytes] = field(default_factory=list)
     waits: list[float] = field(default_factory=list)
     largest: int = 0
 
-    def add(self, words: int) -> None:
-        """Add an exchange of this many words."""
+    def write(self, turns: int) -> None:
+        """Write all requests, so that clients do not wait for each other's text."""
+        share = self.author.random.uniform(*FIRST_SHARES)
+        for _ in range(20):
+            self._add(int(WINDOW * share / TOKENS_PER_WORD / 20))
+        for _ in range(turns):
+            self._add(int(WINDOW * TURN_SHARE / TOKENS_PER_WORD))
+            body = {"model": MODEL, "max_tokens": REPLY, "messages": self.messages[:-1]}
+            self.bodies.append(json.dumps(body | {"system": "Work."}).encode())
+
+    def _add(self, words: int) -> None:
         text = " ".join(self.author.words(words))
         self.messages += [
             {"role": "user", "content": f"Step {len(self.messages)}: {text}"},
             {"role": "assistant", "content": f"Done with step {len(self.messages)}."},
         ]
 
-    async def run(self, proxy: Proxy, turns: int, seconds: float) -> None:
-        """Send requests until there were enough."""
+    async def run(self, http: aiohttp.ClientSession, url: str, seconds: float) -> None:
+        """Send the requests."""
         await asyncio.sleep(random.uniform(0, seconds))
-        share = random.uniform(*FIRST_SHARES)
-        for _ in range(20):
-            self.add(int(WINDOW * share / TOKENS_PER_WORD / 20))
-        for _ in range(turns):
-            self.add(int(WINDOW * TURN_SHARE / TOKENS_PER_WORD))
-            body = {"model": MODEL, "max_tokens": REPLY, "messages": self.messages[:-1]}
-            body |= {"system": "Work.", "tools": []}
-            raw = json.dumps(body).encode()
+        headers = {
+            "content-type": "application/json",
+            "x-api-key": "key",
+            "x-claude-code-session-id": f"session-number-{self.number:04}",
+        }
+        for body in self.bodies:
             begin = perf_counter()
-            headers = await send(proxy, raw, f"session-number-{self.number:04}")
+            async with http.post(f"{url}/v1/messages", data=body, headers=headers) as answer:
+                text = await answer.text()
+                if not answer.ok:
+                    raise RuntimeError(f"status {answer.status}: {text[:500]}")
             self.waits.append(perf_counter() - begin)
-            self.largest = max(self.largest, int(headers["x-enfold-tokens-after"]))
+            self.largest = max(self.largest, int(answer.headers["x-enfold-tokens-after"]))
             await asyncio.sleep(random.uniform(0.8, 1.2) * seconds)
 
 
-async def main(sessions: int, turns: int, summary: float, pause: float) -> None:
-    """Run all clients and print the figures."""
-    sys.setswitchinterval(SWITCH_SECONDS)  # as the server does
-    slow = SlowSummarizer(summary)
+async def send_all(server: str, provider: str, clients: list[Client], pause: float) -> int:
+    """Run all clients at the same time; return the number of summaries."""
+    first = Client(len(clients), Author(len(clients)))
+    first.write(2)
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
+        await asyncio.sleep(SETTLING)
+        await first.run(http, server, 0)
+        await asyncio.sleep(SETTLING)
+        await asyncio.gather(*(each.run(http, server, pause) for each in clients))
+        async with http.get(provider) as counted:
+            return int((await counted.json())["content"][0]["text"])
+
+
+def main(sessions: int, turns: int, seconds: float, pause: float) -> None:
+    """Start the servers, run all clients and print the figures."""
     clients = [Client(number, Author(number)) for number in range(sessions)]
-    with tempfile.TemporaryDirectory() as folder, Provider() as provider:
-        url = f"sqlite:///{folder}/waits.db"
-        async with enfold.open(url, summarizers={"slow": slow}) as engine:
-            await engine.models.edit(f"anthropic:{MODEL}", max_input=WINDOW, max_output=REPLY)
-            await engine.set("summarizer", "slow")
-            await engine.set("strategy", "native")
-            model = await engine.models.get(f"anthropic:{MODEL}")
-            proxy = Proxy(engine, provider.upstream(), _namespace)
-            await asyncio.gather(*(each.run(proxy, turns, pause) for each in clients))
-            await proxy.close()
+    for each in clients:
+        each.write(turns)
+    here, there = free_port(), free_port()
+    addresses = [f"http://127.0.0.1:{port}" for port in (here, there)]
+    with tempfile.TemporaryDirectory() as folder:
+        database = f"--db=sqlite:///{folder}/waits.db"
+        enfold = [sys.executable, "-m", "enfold.cli"]
+        limits = [f"--max-input={WINDOW}", f"--max-output={REPLY}"]
+        model = [*enfold, "models", "set", f"anthropic:{MODEL}", *limits, database, "--json"]
+        [found] = json.loads(subprocess.run(model, check=True, capture_output=True).stdout)
+        serve = [*enfold, "serve", "--no-ui", f"--port={here}", database]
+        asked = [sys.executable, __file__, f"--provider={there}", f"--summary-seconds={seconds}"]
+        with (
+            running(asked, there, None),
+            running(serve, here, None, **SETTINGS, **dict.fromkeys(BASE_URLS, addresses[1])),
+        ):
+            written = asyncio.run(send_all(*addresses, clients, pause))
     waits = sorted(wait * 1_000 for each in clients for wait in each.waits)
     cuts = quantiles(waits, n=100)
-    largest = max(each.largest for each in clients)
-    print(
-        f"{len(waits):,} requests of {sessions} sessions, {slow.written} summaries of {summary:g} s"
-    )
+    limit = int(found["max_input"] / found["correction"])
+    print(f"{len(waits):,} requests of {sessions} sessions, {written} summaries of {seconds:g} s")
     print(
         f"added wait in ms: p50 {cuts[49]:.1f}, p90 {cuts[89]:.1f}, p99 {cuts[98]:.1f}, "
         f"longest {waits[-1]:.1f}"
     )
-    print(f"longest request {largest:,} tokens; the model takes {model.limits.input:,}")
-    print(
-        f"requests that did not fit: {sum(each.largest > model.limits.input for each in clients)}"
-    )
-
-
-async def _namespace(_scope: object) -> str:
-    return ""
+    print(f"longest request {max(each.largest for each in clients):,} tokens of {limit:,}")
+    print(f"requests that did not fit: {sum(each.largest > limit for each in clients)}")
 
 
 if __name__ == "__main__":
@@ -134,5 +183,10 @@ if __name__ == "__main__":
     parser.add_argument("--turns", type=int, default=20)
     parser.add_argument("--summary-seconds", type=float, default=30.0)
     parser.add_argument("--turn-seconds", type=float, default=8.0)
+    parser.add_argument("--provider", type=int, help="serve the provider on this port")
     given = parser.parse_args()
-    asyncio.run(main(given.sessions, given.turns, given.summary_seconds, given.turn_seconds))
+    if given.provider:
+        provider = Provider(given.summary_seconds)
+        uvicorn.run(provider, port=given.provider, log_level="error", lifespan="off")
+    else:
+        main(given.sessions, given.turns, given.summary_seconds, given.turn_seconds)

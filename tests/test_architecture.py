@@ -78,6 +78,7 @@ DOORS = (
 LIBRARIES: dict[str, tuple[str, ...]] = {
     "agents": ("adapters",),
     "aiohttp": ("server",),
+    "brotli": ("server.bodies",),
     "cryptography": ("llm",),
     "ctok": ("tokens",),
     "cyclopts": ("cli",),
@@ -117,6 +118,7 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
 
 ONLY_LATE = frozenset(
     {
+        "brotli",
         "ctok",
         "daft",
         "genai_prices",

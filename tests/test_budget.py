@@ -67,7 +67,7 @@ def test_the_tokens_shown_are_those_of_the_guard_that_acts(
     over = (automatic and history > own) or should_condense(
         history + system,
         limits.window,
-        max_tokens=min(budget.DEFAULT_MAX_TOKENS, limits.max_output) or None,
+        max_tokens=min(budget.DEFAULT_MAX_TOKENS, limits.max_output, limits.window // 2) or None,
         threshold=share * 100,
         automatic=automatic,
     )
@@ -146,6 +146,13 @@ def test_a_reply_longer_than_the_model_can_write_reserves_no_more_than_that() ->
     usual, huge = (decide(Load(5_000), limits, max_output=each) for each in (10_000, 10**9))
     assert huge == usual
     assert huge.action == "keep"
+
+
+def test_half_of_the_window_is_for_the_conversation_whatever_reply_is_asked_for() -> None:
+    limits = Limits(max_input=12_000, max_output=64_000)
+    usual, huge = (decide(Load(9_000), limits, max_output=each) for each in (4_000, 10**9))
+    assert (huge.action, huge.threshold_tokens) == (usual.action, usual.threshold_tokens)
+    assert huge.threshold_tokens > 10_000
 
 
 def test_a_due_compression_can_wait_below_what_the_model_takes_beside_its_reply() -> None:

@@ -207,8 +207,9 @@ def decide(
     load: Load, limits: Limits, policy: Policy = DEFAULT_POLICY, *, max_output: int | None = None
 ) -> Decision:
     """Decide if this load must be compressed before it is sent; `max_output` is the request's."""
-    # No model needs more room than its longest answer takes, whatever a client asks for.
-    reply = min(max_output or DEFAULT_MAX_TOKENS, limits.max_output)
+    # No model needs more room than its longest answer takes, whatever a client asks for; and half
+    # of the window is for the conversation.
+    reply = min(max_output or DEFAULT_MAX_TOKENS, limits.max_output, limits.window // 2)
     tokens = load.history + load.estimate
     limit = limits.input - int(limits.input * policy.margin) - load.reserved
     hard = floor(_allowed(limits.window, reply) - load.reserved)

@@ -12,7 +12,6 @@ the messages come from and where the result goes.
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Mapping
@@ -53,6 +52,7 @@ from enfold.strategies.contract import Strategy
 from enfold.strategies.fallback import OPERATION, summarized_locally, truncated
 from enfold.summaries import SHORT_TOKENS, fence_tokens
 from enfold.summaries.request import KeptParts, OnPart, watch_calls, words_tokens
+from enfold.tokens import compute_async
 from enfold.view import ShownMessage, View
 
 NATIVE = "native"
@@ -538,7 +538,7 @@ async def run_strategy(
             answer = await _answer(request, plan)
             fills = request.fills and request.strategy.id not in STOP_AT_TARGET
             if fills and not answer.is_unchanged:
-                answer = await asyncio.to_thread(refill, plan, answer, request.goal)
+                answer = await compute_async(refill, plan, answer, request.goal)
             answer = await _accept(request, plan, answer)
         except CompressionError as error:
             if not request.is_due or request.fallback is None:
@@ -560,9 +560,7 @@ async def _answer(request: Request, plan: Plan) -> Condensation:
 
 
 async def _accept(request: Request, plan: Plan, answer: Condensation) -> Condensation:
-    answer = await asyncio.to_thread(
-        accept, plan, answer, may_be_unchanged=request.may_be_unchanged
-    )
+    answer = await compute_async(accept, plan, answer, may_be_unchanged=request.may_be_unchanged)
     if answer.is_unchanged:
         return answer
     after = tokens_after(request, plan, answer)
@@ -586,7 +584,7 @@ async def _fall_back(request: Request, plan: Plan, error: CompressionError) -> C
         if request.fallback == "local":
             answer = await summarized_locally(plan, str(error))
         else:
-            answer = await asyncio.to_thread(truncated, plan, str(error))
+            answer = await compute_async(truncated, plan, str(error))
         return await _accept(request, plan, answer)
     except CompressionError as other:
         what = "the built-in summarizer" if request.fallback == "local" else "truncating"

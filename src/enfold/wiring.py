@@ -115,13 +115,11 @@ async def _seed(store: Store) -> None:
 
 def _handlers(engine: Engine, flush: Flush) -> Mapping[str, WorkHandler]:
     """Return the handlers of background work by kind."""
-    compression = WorkHandler(
-        partial(compress_queued, engine), batch=1, seconds=300, at_once=4, before_closing=False
-    )
     return {
         outbox.MEMORY: WorkHandler(flush),
-        outbox.COMPRESSION: compression,
-        outbox.COMPRESSION_WITH_RECALL: compression,
+        outbox.COMPRESSION: WorkHandler(
+            partial(compress_queued, engine), batch=1, seconds=300, at_once=4, before_closing=False
+        ),
     }
 
 

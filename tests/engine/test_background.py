@@ -9,8 +9,7 @@ import pytest
 
 import enfold
 from enfold.engine import Engine, Session
-from enfold.engine.background import compress_queued, queue_compression
-from enfold.receipt import RestorableBy
+from enfold.engine.background import compress_queued
 from enfold.records import OutboxEntry
 from enfold.store import outbox
 from enfold.testing import ScriptedSummarizer
@@ -49,20 +48,10 @@ def entry(session: Session, requested_at: int, attempts: int = 1) -> OutboxEntry
 async def test_it_is_done_once_however_often_it_is_asked_for(engine: Engine) -> None:
     session = await spoken(engine)
     for _ in range(3):
-        await queue_compression(engine, session)
+        assert (await session.prepare(wait=False)).decision.action != "keep"
     await emptied(engine)
     (summary,) = await session.summaries()
     assert summary.parent == session.tip
-
-
-@pytest.mark.parametrize("means", ["store", "recall"])
-async def test_the_receipt_says_who_can_have_it_again(engine: Engine, means: RestorableBy) -> None:
-    session = await spoken(engine)
-    await queue_compression(engine, session, means)
-    await emptied(engine)
-    (summary,) = await session.summaries()
-    assert summary.content["receipt"]["restorable_by"] == means
-    assert (await session.receipt(summary.id)).restorable_by == means
 
 
 async def test_a_summary_made_since_will_do_as_well(engine: Engine) -> None:

@@ -7,6 +7,9 @@ import gzip
 import tracemalloc
 import zlib
 from collections.abc import AsyncIterator, Callable
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
 
 import pytest
 import zstandard
@@ -15,7 +18,7 @@ from hypothesis import strategies as st
 
 from enfold.engine import Engine
 from enfold.errors import InputError, TooLargeError, TooSlowError
-from enfold.server import create_app
+from enfold.server import bodies, create_app
 from enfold.server.bodies import Bodies, unpacked
 from enfold.settings import ServerSettings
 from tests.server.conftest import Client, client_of
@@ -27,6 +30,8 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "deflate": zlib.compress,
     "zstd": zstandard.compress,
 }
+if find_spec("brotli") is not None:  # an extra
+    PACKERS["br"] = partial(import_module("brotli").compress, quality=5)
 MANY = ["gzip", "zstd"]
 """What may have several parts, each packed by itself."""
 
@@ -126,6 +131,7 @@ def test_a_body_that_wants_a_huge_window_is_refused() -> None:
         (zlib.compress(b"whole") + zlib.compress(b"more"), "deflate"),
         (zstandard.compress(b"whole") + zstandard.compress(b"cut off")[:-3], "zstd"),
         (b"plain", "br"),
+        (b"plain", "lzma"),
         (b"plain", "gzip, gzip"),
     ],
     # Packed bytes have the time in them, and are no names.
@@ -138,6 +144,7 @@ def test_a_body_that_wants_a_huge_window_is_refused() -> None:
         "zstd and junk",
         "deflate twice",
         "second cut",
+        "no brotli",
         "unknown",
         "twice",
     ],
@@ -145,6 +152,20 @@ def test_a_body_that_wants_a_huge_window_is_refused() -> None:
 def test_what_cannot_be_unpacked_is_said(body: bytes, encoding: str) -> None:
     with pytest.raises(InputError, match="content-encoding"):
         unpacked(body, encoding, 1_000)
+
+
+async def test_without_brotli_the_server_says_what_to_install(
+    client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(bodies, "find_spec", lambda _: None)
+    bodies._has_brotli.cache_clear()
+    headers = {**JSON, "content-encoding": "br"}
+    for _ in range(2):
+        answer = await client.post("/api/sessions", content=b"packed", headers=headers)
+        assert answer.status_code == 400
+        assert "enfold[brotli]" in answer.json()["error"]["message"]
+    assert caplog.text.count("enfold[brotli]") == 1
+    bodies._has_brotli.cache_clear()
 
 
 async def test_a_body_that_does_not_come_is_given_up() -> None:

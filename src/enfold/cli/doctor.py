@@ -58,6 +58,7 @@ EXTRAS: Mapping[str, tuple[str, str]] = {
     "pydantic-ai": ("pydantic_ai", "Pydantic AI"),
     "llama-index": ("llama_index", "LlamaIndex"),
     "bulk": ("daft", "very many files"),
+    "brotli": ("brotli", "requests packed with brotli"),
 }
 """Extra -> a module that it installs, and its purpose."""
 _OLDEST_PYTHON = (3, 11)

@@ -62,7 +62,7 @@ from enfold.store.database import Database
 from enfold.store.store import Store
 from enfold.summaries import Summary, summary_tokens
 from enfold.summaries.request import OnPart
-from enfold.tokens import count_message
+from enfold.tokens import compute_async, count_message
 from enfold.view import ShownMessage, View
 from enfold.wire import estimate
 
@@ -186,10 +186,10 @@ async def _compress(
 ) -> Outcome:
     before, automatic = request.tokens_before, request.is_due
     # Other requests go on meanwhile: a plan of a long view takes a moment.
-    plan = await asyncio.to_thread(pipeline.make_plan, request)
+    plan = await compute_async(pipeline.make_plan, request)
     pipeline.refuse_impossible(request, plan)
     plan = await _with_originals(store, session.key, request.view, plan)
-    touched = await asyncio.to_thread(request.strategy.touches, plan)
+    touched = await compute_async(request.strategy.touches, plan)
     if not touched:
         is_first = request.view.snapshot is None
         return Outcome("nothing_to_compress" if is_first else "nothing_new", before, before)

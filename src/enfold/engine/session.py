@@ -62,7 +62,7 @@ from enfold.store.search import search
 from enfold.store.store import Result
 from enfold.summaries import Summarizer
 from enfold.summaries.local import LOCAL
-from enfold.tokens import Tokenizer, count_async
+from enfold.tokens import Tokenizer, compute_async, count_async
 from enfold.view import ShownMessage, View
 
 if TYPE_CHECKING:
@@ -692,7 +692,7 @@ class Session:
             must_pay=options.must_pay,
         )
         allowed = decision.threshold_tokens - sent.estimate
-        return await asyncio.to_thread(pipeline.with_reachable_goal, request, allowed)
+        return await compute_async(pipeline.with_reachable_goal, request, allowed)
 
 
 def _marks(state: SessionState, view: View) -> dict[int, bool]:

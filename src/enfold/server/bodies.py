@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
 from time import monotonic
 from typing import Any, Protocol
 
@@ -22,8 +25,16 @@ PACE = 16 * 1024
 """The bytes per second that it must reach after that."""
 _SLICE = 1024
 """Compressed bytes per step: at most 32 MB decompressed, at the highest ratio."""
+_NO_BROTLI = (
+    "cannot decompress 'br': brotli is not installed; install enfold[brotli], or use another "
+    "compression"
+)
+_STEP = 2**20
+"""Decompressed bytes per step where the ratio has no bound."""
 _LARGEST_WINDOW = 8 * 2**20
 """The largest window of a zstd body, as RFC 9659 allows."""
+
+_log = logging.getLogger("enfold.server")
 
 
 class Bodies:
@@ -136,7 +147,9 @@ def unpacked(body: bytes, encoding: str, limit: int) -> bytes:
             f"cannot decompress {name[:40]!r}; use {', '.join(_PACKED)} or no compression",
             place="content-encoding",
         )
-    packing = _PACKED[name]()
+    if name == "br" and not _has_brotli():
+        raise InputError(_NO_BROTLI, place="content-encoding")
+    packing = _PACKED[name](limit)
     try:
         return b"".join(_pieces(packing, body, limit))
     except packing.error:
@@ -191,22 +204,68 @@ def _pieces(packing: _Packing, body: bytes, limit: int) -> Iterator[bytes]:
         raise EOFError
 
 
-def _gzip() -> _Packing:
+def _gzip(_limit: int) -> _Packing:
     return _Packing(lambda: zlib.decompressobj(zlib.MAX_WBITS | 16), zlib.error)
 
 
-def _deflate() -> _Packing:
+def _deflate(_limit: int) -> _Packing:
     return _Packing(lambda: zlib.decompressobj(zlib.MAX_WBITS), zlib.error, most=1)
 
 
-def _zstd() -> _Packing:
+def _zstd(_limit: int) -> _Packing:
     import zstandard
 
     unpacker = zstandard.ZstdDecompressor(max_window_size=_LARGEST_WINDOW)
     return _Packing(unpacker.decompressobj, zstandard.ZstdError)
 
 
-_PACKED: Mapping[str, Callable[[], _Packing]] = {"gzip": _gzip, "deflate": _deflate, "zstd": _zstd}
+@cache
+def _has_brotli() -> bool:
+    """Return False if brotli is not installed; this is logged once."""
+    is_installed = find_spec("brotli") is not None
+    if not is_installed:
+        _log.warning("a request was not read: %s", _NO_BROTLI)
+    return is_installed
+
+
+class _BrotliUnpacker:
+    """A decompressor of brotli, whose ratio has no bound: it ends above the limit."""
+
+    unused_data = b""  # it refuses data after the end
+
+    def __init__(self, limit: int) -> None:
+        import brotli
+
+        self._limit = limit
+        self._inner = brotli.Decompressor()
+
+    @property
+    def eof(self) -> bool:
+        return bool(self._inner.is_finished())
+
+    def decompress(self, data: bytes, /) -> bytes:
+        pieces, left = [], self._limit
+        while left >= 0:
+            pieces.append(self._inner.process(data, output_buffer_limit=_STEP))
+            left, data = left - len(pieces[-1]), b""
+            if self._inner.is_finished() or self._inner.can_accept_more_data():
+                break
+        return b"".join(pieces)
+
+
+def _brotli(limit: int) -> _Packing:
+    import brotli
+
+    return _Packing(lambda: _BrotliUnpacker(limit), brotli.error, most=1)
+
+
+_PACKED: Mapping[str, Callable[[int], _Packing]] = {
+    "gzip": _gzip,
+    "deflate": _deflate,
+    "zstd": _zstd,
+    "br": _brotli,
+}
+"""The formats by name; each is given the largest size of a body."""
 
 
 def too_large(limit: int) -> TooLargeError:

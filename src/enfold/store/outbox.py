@@ -21,8 +21,6 @@ MEMORY = "memory"
 """Kind of work: the message was summarized and goes to long-term memory."""
 COMPRESSION = "compression"
 """Kind of work: compress the branch that ends with the message before that is due."""
-COMPRESSION_WITH_RECALL = "compression-recall"
-"""The same, for a model that has the recall tool."""
 LONGEST_DELAY = 300.0
 """Seconds: no claim is longer, and no failed entry waits longer to be tried again."""
 

@@ -6,7 +6,6 @@ answers in its place. If a target must be reached and the first misses it, the s
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -29,6 +28,7 @@ from enfold.strategies.truncation import KIND, TruncationConfig, cut_short
 from enfold.summaries import summary_tokens
 from enfold.summaries.local import LocalSummarizer
 from enfold.summaries.request import add_words, take_words
+from enfold.tokens import compute_async
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class WithFallback:
 async def _usable(strategy: Strategy, plan: Plan) -> Condensation:
     """The strategy's answer, checked; one that changes nothing is fine."""
     answer = await strategy.condense(plan)
-    return await asyncio.to_thread(accept, plan, answer, may_be_unchanged=True)
+    return await compute_async(accept, plan, answer, may_be_unchanged=True)
 
 
 def _reason(error: Exception) -> str:

@@ -11,7 +11,6 @@ Where a model answers with something else, the built-in summarizer writes the su
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, TypeAlias
@@ -60,7 +59,7 @@ from enfold.summaries.request import (
 )
 from enfold.text.harness import person_text
 from enfold.text.inventions import Invention
-from enfold.tokens import get
+from enfold.tokens import compute_async, get
 
 _LITTLE_OVER = 1.5
 """A summary of up to this many times its limit is accepted if the view meets its goal."""
@@ -138,9 +137,9 @@ async def _revised(
         return ReviewedSummary(summary)
     if summary.author == LOCAL:
         # It quotes, so it invents nothing, and it would write the same again.
-        missing = await asyncio.to_thread(review.missing, summary.text)
+        missing = await compute_async(review.missing, summary.text)
         return ReviewedSummary(summary, missing)
-    first = await asyncio.to_thread(_reviewed, summary, review)
+    first = await compute_async(_reviewed, summary, review)
     if not first.faults or len(parts) > 1:
         return first  # a revision would take as many calls again
     again = replace(
@@ -153,7 +152,7 @@ async def _revised(
         revised = await _summarize_parts(summarizer, [again], most)
     except SummaryError as error:
         return replace(first, summary=replace(summary, notes=(*summary.notes, str(error))))
-    second = await asyncio.to_thread(_reviewed, revised, review)
+    second = await compute_async(_reviewed, revised, review)
     return second if second.faults <= first.faults else first
 
 
@@ -370,7 +369,7 @@ class Native:
         frame = self._answer(plan, SummarizedMessages(indexes, "", quoted, ""))
         review = None
         if self.means.reviewed:
-            review = await asyncio.to_thread(review_for, plan, frame)
+            review = await compute_async(review_for, plan, frame)
         most = None
         if plan.target is not None:
             most = plan.target - frame.tokens(plan)
@@ -383,7 +382,7 @@ class Native:
             plan, SummarizedMessages(indexes, text, tokens, summary.author), summary.notes
         )
         if review is not None:
-            made = await asyncio.to_thread(review.checked_receipt, text)
+            made = await compute_async(review.checked_receipt, text)
             made = replace(made, invented=written.invented)
             warnings = (*answer.warnings, *made.warnings)
             answer = replace(answer, receipt=made, invented=made.invented, warnings=warnings)

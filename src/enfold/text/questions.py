@@ -130,10 +130,11 @@ def file_names(question: str) -> list[str]:
 @lru_cache(maxsize=4_096)
 def stem(word: str) -> str:
     """Return the word without its ending, but more than half of it."""
+    endings = _lists().endings
     shortest = max(_MIN_STEM_LENGTH, len(word) // 2 + 1)
-    for ending in _lists().endings:
-        if word.endswith(ending) and len(word) - len(ending) >= shortest:
-            return word.removesuffix(ending)
+    for end in range(shortest, len(word)):
+        if word[end:] in endings:
+            return word[:end]
     return word
 
 
@@ -159,7 +160,7 @@ class _Lists(NamedTuple):
     change_words: frozenset[str]
     asking: tuple[str, ...]
     joining: tuple[str, ...]
-    endings: tuple[str, ...]
+    endings: frozenset[str]
 
 
 @cache
@@ -179,7 +180,6 @@ def _lists() -> _Lists:
     def plain(name: str) -> tuple[str, ...]:
         return tuple({word: None for words in table[name].values() for word in words})
 
-    endings = set(_folded(table["endings"].values()))
     return _Lists(
         words("question_words"),
         words("end_words"),
@@ -187,7 +187,7 @@ def _lists() -> _Lists:
         words("change_words"),
         plain("asking_words"),
         plain("joining_words"),
-        tuple(sorted(endings, key=lambda ending: (-len(ending), ending))),
+        words("endings"),
     )
 
 

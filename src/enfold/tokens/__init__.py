@@ -8,10 +8,12 @@ nobody has published.
 from enfold.tokens.counts import (
     STRUCTURE_TOKENS,
     Count,
+    compute_async,
     count_async,
     count_conversation,
     count_message,
     count_messages,
+    counting_threads,
 )
 from enfold.tokens.tokenizers import DEFAULT, NAMES, Correction, Tokenizer, correction, get, warm
 
@@ -22,11 +24,13 @@ __all__ = [
     "Correction",
     "Count",
     "Tokenizer",
+    "compute_async",
     "correction",
     "count_async",
     "count_conversation",
     "count_message",
     "count_messages",
+    "counting_threads",
     "get",
     "warm",
 ]

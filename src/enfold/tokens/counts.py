@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import accumulate, chain, islice, pairwise
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, get_args
+from os import cpu_count, getpid
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, TypeVar, get_args
 
 from enfold.errors import InputError, TokenCountError
 from enfold.jsontext import dump_text, loads
@@ -226,8 +227,10 @@ if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
 Content = TypeVar("Content", bound=Conversation | Sequence[Any])
+Params = ParamSpec("Params")
 Result = TypeVar("Result")
 
+_COUNTING_THREADS = min(4, cpu_count() or 1)
 _SMALL_MESSAGES = 50
 _SMALL_CHARACTERS = 40_000
 """About a millisecond of work: no more than starting a thread takes on a busy machine."""
@@ -240,8 +243,7 @@ async def count_async(
 ) -> Result:
     """Run a function that counts, in a thread unless there is little to count.
 
-    `content` is a conversation, or messages in any form: also texts, and mappings of a dialect. The
-    threads are reused, because the library has one cache per thread.
+    `content` is a conversation, or messages in any form: also texts, and mappings of a dialect.
     """
     import asyncio
 
@@ -249,7 +251,25 @@ async def count_async(
     messages = content.messages if isinstance(content, Conversation) else content
     if _is_little(messages):
         return count(content, counter)
-    return await asyncio.get_running_loop().run_in_executor(_threads(), count, content, counter)
+    return await asyncio.get_running_loop().run_in_executor(
+        counting_threads(), count, content, counter
+    )
+
+
+async def compute_async(
+    work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs
+) -> Result:
+    """Run a long computation in the thread that all of them share, one after the other.
+
+    Several threads would not be faster, because the interpreter runs one at a time. A request that
+    comes meanwhile would wait for each of them in turn, dozens of times.
+    """
+    import asyncio
+    from contextvars import copy_context
+
+    thread = _threads("enfold-compute", 1, getpid())
+    call = partial(copy_context().run, work, *args, **kwargs)
+    return await asyncio.get_running_loop().run_in_executor(thread, call)
 
 
 def _is_little(messages: Sequence[Any]) -> bool:
@@ -271,8 +291,14 @@ def _characters(part: Any) -> int:
     return _SMALL_CHARACTERS + 1  # an object, whose size is known only after it is written
 
 
+def counting_threads() -> ThreadPoolExecutor:
+    """Return the few threads that count: the library keeps about 8 MB for each that ever did."""
+    return _threads("enfold-count", _COUNTING_THREADS, getpid())
+
+
 @cache
-def _threads() -> ThreadPoolExecutor:
+def _threads(name: str, count: int, _process: int) -> ThreadPoolExecutor:
+    """Return threads of a process: they do not live on in one that was forked."""
     from concurrent.futures import ThreadPoolExecutor
 
-    return ThreadPoolExecutor(thread_name_prefix="enfold-count")
+    return ThreadPoolExecutor(count, thread_name_prefix=name)

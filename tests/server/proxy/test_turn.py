@@ -78,11 +78,13 @@ class Chat:
         self._on = on
         self._client = client
         self.messages: list[Any] = []
+        self.more: dict[str, Any] = {}
+        """Further fields of its requests."""
 
     async def say(self, text: str) -> httpx.Response:
         """One turn; what was said stays only if it was answered."""
         asked = [*self.messages, {"role": "user", "content": text}]
-        body = {"model": "small", "messages": asked}
+        body = {"model": "small", "messages": asked, **self.more}
         reply = await self._client.post(f"{self._on.address}{PATH}", json=body)
         if reply.is_success:
             self.messages = [*asked, reply.json()["choices"][0]["message"]]
@@ -337,6 +339,18 @@ async def test_what_is_to_be_truncated_goes_out_smaller_with_a_warning(
     assert len(on.provider.last["messages"]) < len(chat.messages) - 1
     again = await chat.say("And now?")
     assert (again.status_code, again.headers["x-enfold-decision"]) == (200, "reused")
+
+
+async def test_a_client_that_asks_for_endless_replies_is_compressed_no_more_often(
+    chat: Chat, writer: Gated, caplog: pytest.LogCaptureFixture
+) -> None:
+    writer.open.set()
+    chat.more = {"max_tokens": 10**6}
+    for _ in range(2):
+        before = len(chat.messages)
+        await chat.until(lambda reply: reply.headers["x-enfold-decision"] == "compressed")
+        assert len(chat.messages) > before + 6
+    assert caplog.text.count("asks for replies of up to 1000000 tokens") == 1
 
 
 async def test_two_divergences_in_a_row_stop_the_summaries(

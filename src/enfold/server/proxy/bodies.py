@@ -12,7 +12,6 @@ import asyncio
 import re
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache
@@ -35,7 +34,7 @@ from enfold.errors import InputError
 from enfold.identity import content_hash
 from enfold.jsontext import dumps, fields, items, loads
 from enfold.messages import Message, Role
-from enfold.tokens import count_conversation, count_messages
+from enfold.tokens import count_conversation, count_messages, counting_threads
 from enfold.wire import Wire, estimate
 
 if TYPE_CHECKING:
@@ -52,8 +51,6 @@ _MAX_FACTS = 50_000
 """Messages whose facts are cached; about 300 bytes each."""
 _THREAD_BYTES = 50_000
 """Bytes of new messages from which they are counted in a thread."""
-_COUNTING_THREADS = ThreadPoolExecutor(max_workers=2, thread_name_prefix="enfold-counting")
-"""Few threads that stay: the tokenizer's library keeps about 8 MB for each that ever counted."""
 MAX_MESSAGES = 20_000
 """Messages of a body that is read. No client sends as many; each costs time and memory."""
 MAX_TEXT = 8 * 2**20
@@ -260,7 +257,7 @@ async def _run_in_thread_if_large(
     if sum(map(len, raws)) < _THREAD_BYTES:
         return work(raws, dialect, *further)
     loop = asyncio.get_running_loop()
-    return await loop.run_in_executor(_COUNTING_THREADS, work, raws, dialect, *further)
+    return await loop.run_in_executor(counting_threads(), work, raws, dialect, *further)
 
 
 def _compute_facts(raws: Sequence[bytes], dialect: str, tokenizer: str) -> list[MessageFacts]:

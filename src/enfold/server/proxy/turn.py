@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mappin
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import lru_cache, partial
 from itertools import chain
 from typing import Any, Literal, TypeAlias, TypeVar
 
@@ -294,6 +294,8 @@ class ProxyPipeline:
     async def prepare(self, request: ProxyRequest) -> ForwardedRequest:
         """Return the request to forward; raise `BlockedError` if a due compression fails."""
         analysis = await self._analyse(request)
+        if analysis.decision.action == "must":
+            _warn_of_long_replies(analysis)
         if analysis.decision.action == "must" and not self._can_wait(analysis):
             running = self._background.task((request.namespace, analysis.name or ""))
             if running is not None:
@@ -771,6 +773,23 @@ async def open_client_model(connection: Connection | None) -> AsyncIterator[Clie
         return
     async with ModelGateway() as gateway:
         yield ClientModel(gateway, connection)
+
+
+def _warn_of_long_replies(analysis: RequestAnalysis) -> None:
+    """Say once for a model that its clients ask for longer replies than the history may be."""
+    max_output = analysis.body.max_output() or 0
+    if max_output > analysis.decision.limit:
+        _say_that_replies_are_long(analysis.request.model, max_output)
+
+
+@lru_cache(maxsize=_MAX_LIMIT_TASKS)
+def _say_that_replies_are_long(model: str, max_output: int) -> None:
+    _log.warning(
+        "%s: a client asks for replies of up to %d tokens, more than the model takes; at most half "
+        "of its window is reserved for a reply. Set a lower maximum in the client",
+        model,
+        max_output,
+    )
 
 
 async def run_to_completion(work: Coroutine[Any, Any, Result]) -> Result:

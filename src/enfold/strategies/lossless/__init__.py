@@ -5,7 +5,6 @@ No model is asked. Every step can be undone exactly: the ledger says where every
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -36,7 +35,7 @@ from enfold.strategies.lossless.results import (
     superseded_lists,
 )
 from enfold.strategies.lossless.texts import EditRight, texts_of, with_texts
-from enfold.tokens import count_messages, get
+from enfold.tokens import compute_async, count_messages, get
 
 __all__ = ["KIND", "Encodings", "Lossless", "LosslessConfig", "Obsolete", "shorten"]
 
@@ -166,7 +165,7 @@ class Lossless:
 
     async def condense(self, plan: Plan) -> Condensation:
         """Return the plan with markers in place of text that is in view already."""
-        return await asyncio.to_thread(shorten, plan, self.config)
+        return await compute_async(shorten, plan, self.config)
 
     async def estimate(self, plan: Plan, prices: Prices | None = None) -> Estimate:  # noqa: ARG002
         """Exactly what it will be: it costs nothing to try."""

@@ -63,7 +63,7 @@ from enfold.summaries import Summarizer, Summary, SummaryRequest, fence_tokens, 
 from enfold.summaries.local import LOCAL, LocalSummarizer
 from enfold.summaries.request import add_words, style_for, take_words, words_tokens
 from enfold.text.inventions import Invention
-from enfold.tokens import Tokenizer, count_messages, get
+from enfold.tokens import Tokenizer, compute_async, count_messages, get
 
 
 @dataclass(frozen=True, slots=True)
@@ -605,7 +605,7 @@ async def _batch(
     )
     review = None
     if writer.means.reviewed:
-        review = await asyncio.to_thread(_review, working, request, new)
+        review = await compute_async(_review, working, request, new)
     summary = await writer.write(how.api_profile, request, review, most=most)
     indexes = tuple(sorted({*new, *(earlier.indexes if earlier is not None else ())}))
     text = add_words(summary.text, (*words, *quotes))

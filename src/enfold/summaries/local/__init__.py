@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 
 from enfold.errors import SummaryError
@@ -15,7 +14,7 @@ from enfold.messages import text_of
 from enfold.summaries.local.composition import Composition, Material, gather_material
 from enfold.summaries.request import Summary, SummaryRequest
 from enfold.text.secrets import hide
-from enfold.tokens import get
+from enfold.tokens import compute_async, get
 
 LOCAL = "local"
 """The name of the built-in summarizer."""
@@ -38,7 +37,7 @@ class LocalSummarizer:
 
     async def summarize(self, request: SummaryRequest) -> Summary:
         """Return the summary, within its limit. A thread does the work, in some milliseconds."""
-        return await asyncio.to_thread(summarize, request)
+        return await compute_async(summarize, request)
 
 
 def summarize(request: SummaryRequest) -> Summary:
