@@ -144,6 +144,8 @@ class MessageDraft:
     estimate: int = 0
     """Tokens of the parts that have no exact count."""
     search_text: str = field(default="", repr=False)
+    search_terms: str | None = field(default=None, repr=False)
+    """The terms of the text, joined by spaces. None: they are found when it is written."""
     client_id: str | None = None
     """The client's id of the message."""
     name: str | None = None

@@ -17,9 +17,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from enfold.errors import OverloadError
 from enfold.server import App
 from enfold.server.app import API_BODY_LIMIT
+from enfold.server.bodies import Bodies
 from enfold.server.callers import Caller, remember
 from enfold.server.connections import HEAD_BYTES
-from enfold.server.load import LoadGuard, LoadLimits, held_bytes
+from enfold.server.load import LoadGuard, LoadLimits, request_load
 from enfold.server.metrics import Metrics
 from enfold.server.request_log import Tracing
 from enfold.text.words import texts_of_terms
@@ -207,6 +208,59 @@ async def test_requests_above_the_number_at_once_wait_for_their_turn() -> None:
     assert most == {b"ann": 2, b"ben": 1}
 
 
+async def _read(receive: Receive) -> None:
+    while (await receive()).get("more_body"):
+        pass
+
+
+async def test_a_caller_with_many_requests_does_not_delay_a_caller_with_one() -> None:
+    order: list[bytes] = []
+    steps, begun = asyncio.Semaphore(0), asyncio.Semaphore(0)
+
+    async def compute(scope: Scope, receive: Receive, send: Send) -> None:
+        await _read(receive)
+        order.append(dict(scope["headers"])[b"x-caller"])
+        begun.release()
+        await steps.acquire()
+        await Response()(scope, receive, send)
+
+    limits = LoadLimits(computing=1, computing_seconds=600)
+    async with _callers(limits, Bodies(compute, 100)) as client:
+        tasks = []
+        for name in ("many", "many", "many", "many", "one"):
+            tasks.append(asyncio.create_task(client.post("/", headers={"x-caller": name})))
+            await asyncio.sleep(0.01)
+        tasks[2].cancel()  # it waits no more
+        for _ in range(4):
+            await begun.acquire()
+            steps.release()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    assert order == [b"many", b"many", b"one", b"many"]
+
+
+@pytest.mark.parametrize("limit", [0.01, 600.0])
+async def test_a_request_that_waits_or_answers_lets_others_compute(limit: float) -> None:
+    go, begun = asyncio.Event(), asyncio.Semaphore(0)
+
+    async def wait(scope: Scope, receive: Receive, send: Send) -> None:
+        await _read(receive)
+        if limit == 600.0:
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+        begun.release()
+        await go.wait()
+        if limit != 600.0:
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+    limits = LoadLimits(computing=1, computing_seconds=limit)
+    async with _callers(limits, Bodies(wait, 100)) as client:
+        running = [asyncio.create_task(client.post("/")) for _ in range(3)]
+        for _ in running:
+            await begun.acquire()
+        go.set()
+        assert {answer.status_code for answer in await asyncio.gather(*running)} == {200}
+
+
 async def test_a_request_waits_for_a_limited_time() -> None:
     go = asyncio.Event()
 
@@ -226,9 +280,9 @@ async def test_a_request_waits_for_a_limited_time() -> None:
 
 async def test_a_caller_holds_a_limited_number_of_bytes() -> None:
     async def hold(scope: Scope, receive: Receive, send: Send) -> None:
-        held = held_bytes(scope)
-        assert held is not None
-        held.add(int(dict(scope["headers"])[b"x-size"]))
+        load = request_load(scope)
+        assert load is not None
+        load.add(int(dict(scope["headers"])[b"x-size"]))
         await Response()(scope, receive, send)
 
     async with _callers(LoadLimits(bytes=100, caller_bytes=60), hold) as client:

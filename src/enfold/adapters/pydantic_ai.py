@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, cast
 
+from enfold import wire
 from enfold.adapters.engines import of_extra
 from enfold.budget import DEFAULT_THRESHOLD, SAFETY_MARGIN
 from enfold.engine.stateless import Condensed, CondenseOptions, condense
@@ -42,8 +43,6 @@ from enfold.summaries import HEADING, Summarizer
 from enfold.tokens import DEFAULT, count_conversation
 from enfold.wire import estimate
 from enfold.wiring import NATIVE, local_summarizer, make_strategy
-
-from enfold import wire
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
@@ -379,9 +378,7 @@ def _file(item: Any) -> bool:
 
 def _outcome(conversation: Conversation, done: Condensed) -> _Outcome:
     """Return what became of the messages; kept ones have an id, the summary has none."""
-    before = {
-        message.id: wire.enfold.render_message(message) for message in conversation.messages
-    }
+    before = {message.id: wire.enfold.render_message(message) for message in conversation.messages}
     left = done.messages["messages"]
     kept = {each["id"]: each for each in left if "id" in each}
     return _Outcome(

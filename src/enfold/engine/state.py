@@ -55,6 +55,7 @@ from enfold.settings import Settings, resolve, retention_policy
 from enfold.store import catalog, sessions, snapshots
 from enfold.store import snapshots as views
 from enfold.store.database import Database
+from enfold.store.index import joined_terms
 from enfold.summaries import summary_tokens
 from enfold.tokens import count_conversation, count_messages
 from enfold.view import ShownMessage, View
@@ -147,8 +148,12 @@ _DECODED = 4_096
 
 
 def drafts(messages: Sequence[Message], tokenizer: str) -> tuple[MessageDraft, ...]:
-    """The messages as they are stored: exact bytes, counts, and what can be searched."""
+    """Return the messages as they are stored: exact bytes, counts, and the searchable text.
+
+    Finding the terms of long texts takes seconds, in which no other message could be written.
+    """
     counts = count_messages(messages, tokenizer)
+    texts = [search_text(message) for message in messages]
     return tuple(
         MessageDraft(
             role=message.role,
@@ -158,12 +163,13 @@ def drafts(messages: Sequence[Message], tokenizer: str) -> tuple[MessageDraft, .
             tokens=tokens,
             tokenizer=tokenizer,
             estimate=estimate(message),
-            search_text=search_text(message),
+            search_text=text,
+            search_terms=joined_terms(text),
             client_id=message.id,
             name=message.name,
             created_at=None if message.at is None else round(message.at.timestamp() * 1000),
         )
-        for message, tokens in zip(messages, counts, strict=True)
+        for message, text, tokens in zip(messages, texts, counts, strict=True)
     )
 
 

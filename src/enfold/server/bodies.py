@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from enfold.errors import InputError, TooLargeError, TooSlowError
 from enfold.server.callers import find
 from enfold.server.connections import is_whole
-from enfold.server.load import HeldBytes, held_bytes
+from enfold.server.load import RequestLoad, request_load
 
 SECONDS = 30.0
 """The time a body may take to arrive before its pace is checked."""
@@ -51,8 +51,12 @@ class Bodies:
             announced = find(scope["headers"], b"content-length") or b""
             if announced.isdigit() and int(announced) > self._limit:
                 raise too_large(self._limit)
-            if not (announced and is_whole(scope)):  # else nothing is left to check
-                body = _Limited(receive, self._limit, self._seconds, held_bytes(scope))
+            load = request_load(scope)
+            whole = is_whole(scope)
+            if whole and load is not None:
+                await load.start_computing()
+            if not (announced and whole):  # else nothing is left to check
+                body = _Limited(receive, self._limit, self._seconds, load)
                 await self._watch(body, scope, send)
                 return
         await self._app(scope, receive, send)
@@ -68,10 +72,10 @@ class _Limited:
     """The body of one request. One timer serves all its pieces."""
 
     def __init__(
-        self, receive: Receive, limit: int, seconds: float, held: HeldBytes | None
+        self, receive: Receive, limit: int, seconds: float, load: RequestLoad | None
     ) -> None:
         self._receive = receive
-        self._held = held
+        self._load = load
         self._limit = limit
         self._seconds = seconds
         self._begin = monotonic()
@@ -91,11 +95,13 @@ class _Limited:
         self._size += size
         if self._size > self._limit:
             raise too_large(self._limit)
-        if self._held is not None:
-            self._held.add(size)
+        if self._load is not None:
+            self._load.add(size)
         self._whole = not message.get("more_body", False)
         if self._whole:
             self.stop_clock()
+            if self._load is not None:
+                await self._load.start_computing()
         return message
 
     def stop_clock(self) -> None:

@@ -4,17 +4,20 @@ Each caller has limits of its own, so that one caller cannot take the place of t
 above the number that is answered at once wait for their turn. One above the other limits is
 answered with 503 and the time after which it may be repeated. Health checks are always answered at
 once.
+
+Of the requests that are answered at once, a few compute at a time, one caller after the other: a
+caller with many requests does not delay those of a caller with one.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
-from collections.abc import AsyncIterator
+from collections import defaultdict, deque
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from enfold.errors import OverloadError
 from enfold.server.callers import Caller, caller_in, find
@@ -41,6 +44,10 @@ class LoadLimits:
     bytes: int = 384 * _MB
     """Bytes of bodies that have arrived and whose requests are not answered yet."""
     caller_bytes: int = 192 * _MB
+    computing: int = 4
+    """Requests that compute at once: those that wait for a model or send an answer do not count."""
+    computing_seconds: float = 0.25
+    """The time after which a request no longer counts as computing."""
     large_bytes: int = 1 * _MB
     """A body of the API from this size on is large."""
     large_requests: int = 2
@@ -62,6 +69,7 @@ class LoadGuard:
         self._callers_places: dict[bytes | str, asyncio.Semaphore] = {}
         self._bytes: dict[bytes | str, int] = defaultdict(int)
         self._all_bytes = 0
+        self._computing = _FairPlaces(self._limits.computing)
         self._turns = asyncio.Semaphore(self._limits.large_requests)
         self._callers_turns: dict[bytes | str, asyncio.Semaphore] = {}
 
@@ -72,12 +80,17 @@ class LoadGuard:
             return
         key = _key(scope)
         async with self._place(key):
-            held = HeldBytes(self, key)
-            scope["state"]["held_bytes"] = held
+            load = RequestLoad(self, key)
+            scope["state"]["load"] = load
+
+            async def send_answer(message: Message) -> None:
+                load.stop_computing()
+                await send(message)
+
             try:
-                await self._app(scope, receive, send)
+                await self._app(scope, receive, send_answer)
             finally:
-                held.release()
+                load.release()
 
     @asynccontextmanager
     async def _place(self, key: bytes | str) -> AsyncIterator[None]:
@@ -121,6 +134,22 @@ class LoadGuard:
         except TimeoutError:
             raise _overload("other requests are in progress") from None
 
+    async def start_computing(self, key: bytes | str) -> Callable[[], None]:
+        """Wait for one of the places for computing; return the function that gives it back."""
+        await self._computing.take(key)
+        given_back = False
+
+        def give_back() -> None:
+            nonlocal given_back
+            if not given_back:
+                given_back = True
+                timer.cancel()
+                self._computing.give_back()
+
+        loop = asyncio.get_running_loop()
+        timer = loop.call_later(self._limits.computing_seconds, give_back)
+        return give_back
+
     def hold(self, key: bytes | str, size: int) -> None:
         """Count bytes of a body; raise `OverloadError` if too many are held."""
         if (
@@ -157,39 +186,87 @@ class LoadGuard:
             self._callers_turns.pop(key, None)
 
 
-class HeldBytes:
-    """The bytes of one request's body."""
+class _FairPlaces:
+    """A few places. Those who wait get one in turn: one of each caller, then again."""
 
-    __slots__ = ("_key", "_load", "size")
+    def __init__(self, count: int) -> None:
+        self._free = count
+        self._waiting: dict[bytes | str, deque[asyncio.Future[None]]] = {}
+        """The caller whose turn is next comes first."""
 
-    def __init__(self, load: LoadGuard, key: bytes | str) -> None:
-        self._load = load
+    async def take(self, key: bytes | str) -> None:
+        """Wait for a place."""
+        if self._free:
+            self._free -= 1
+            return
+        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(key, deque()).append(place)
+        try:
+            await place
+        except asyncio.CancelledError:
+            if place.done() and not place.cancelled():
+                self.give_back()
+            raise
+
+    def give_back(self) -> None:
+        """Give a place to the next one who waits."""
+        while self._waiting:
+            key = next(iter(self._waiting))
+            places = self._waiting.pop(key)
+            place = places.popleft()
+            if places:
+                self._waiting[key] = places
+            if not place.done():  # else its request was cancelled
+                place.set_result(None)
+                return
+        self._free += 1
+
+
+class RequestLoad:
+    """The load of one request: the bytes of its body, and its place for computing."""
+
+    __slots__ = ("_guard", "_key", "_stop", "size")
+
+    def __init__(self, guard: LoadGuard, key: bytes | str) -> None:
+        self._guard = guard
         self._key = key
+        self._stop: Callable[[], None] | None = None
         self.size = 0
         """Bytes that are counted."""
 
     def add(self, size: int) -> None:
         """Count bytes that have arrived."""
-        self._load.hold(self._key, size)
+        self._guard.hold(self._key, size)
         self.size += size
+
+    async def start_computing(self) -> None:
+        """Wait until the request, which has arrived as a whole, may compute."""
+        if self._stop is None:
+            self._stop = await self._guard.start_computing(self._key)
+
+    def stop_computing(self) -> None:
+        """Let the next request compute: this one waits for a model, or sends its answer."""
+        if self._stop is not None:
+            self._stop()
 
     def release(self) -> None:
         """Take all back."""
+        self.stop_computing()
         if self.size:
-            self._load.release(self._key, self.size)
+            self._guard.release(self._key, self.size)
             self.size = 0
 
     @asynccontextmanager
     async def turn(self, size: int) -> AsyncIterator[None]:
         """Wait until a request of this size may be worked on."""
-        async with self._load.turn(self._key, size):
+        async with self._guard.turn(self._key, size):
             yield
 
 
-def held_bytes(scope: Scope) -> HeldBytes | None:
-    """Return the counter of a request; None if the app has no `LoadGuard`."""
-    held: HeldBytes | None = scope.get("state", {}).get("held_bytes")
-    return held
+def request_load(scope: Scope) -> RequestLoad | None:
+    """Return the load of a request; None if the app has no `LoadGuard`."""
+    load: RequestLoad | None = scope.get("state", {}).get("load")
+    return load
 
 
 def _key(scope: Scope) -> bytes | str:

@@ -34,20 +34,20 @@ def namespace_scope(namespace: str) -> str:
     return f"namespace{_JOINT}{blake2b(namespace.encode(), digest_size=12).hexdigest()}"
 
 
-def add(db: Database, session: SessionKey, texts: Sequence[tuple[int, str]]) -> None:
-    """Add messages, given as key and searchable text, to the index."""
-    cleaned = [(key, storable(text)) for key, text in texts if text]
+def add(db: Database, session: SessionKey, texts: Sequence[tuple[int, str, str | None]]) -> None:
+    """Add messages, given as key, searchable text and its terms, to the index."""
+    cleaned = [(key, storable(text), terms) for key, text, terms in texts if text]
     if not cleaned:
         return
     db.change_many(
         "insert_text",
-        [{"message": key, "session": session, "text": text} for key, text in cleaned],
+        [{"message": key, "session": session, "text": text} for key, text, _ in cleaned],
     )
     scopes = _scopes(db, session)
     rows_of = _ROWS[db.engine]
     db.change_many(
         "insert_words",
-        (row for key, text in cleaned for row in rows_of(key, session, scopes, text)),
+        (row for key, text, terms in cleaned for row in rows_of(key, session, scopes, text, terms)),
     )
 
 
@@ -122,22 +122,27 @@ def _scopes(db: Database, session: SessionKey) -> tuple[str, ...]:
     return session_scope(session), *map(namespace_scope, dict.fromkeys(namespaces))
 
 
+def joined_terms(text: str) -> str:
+    """Return the terms of a searchable text, joined by spaces."""
+    return " ".join(texts_of_terms(storable(text)))
+
+
 def _fts5_rows(
-    key: int, _session: SessionKey, scopes: Sequence[str], text: str
+    key: int, _session: SessionKey, scopes: Sequence[str], text: str, terms: str | None = None
 ) -> Iterator[dict[str, Any]]:
     yield {
         "message": key,
         "scope": " ".join(scopes),
-        "words": " ".join(texts_of_terms(text)),
+        "words": joined_terms(text) if terms is None else terms,
         "parts": " ".join(sorted(parts_of(text))),
     }
 
 
 def _tsvector_rows(
-    key: int, session: SessionKey, scopes: Sequence[str], text: str
+    key: int, session: SessionKey, scopes: Sequence[str], text: str, joined: str | None = None
 ) -> Iterator[dict[str, Any]]:
     """Yield rows that overlap by the longest phrase, so that one row has each phrase whole."""
-    terms = texts_of_terms(text)
+    terms = texts_of_terms(text) if joined is None else joined.split()
     without_place = [*scopes, *parts_of(text)]
     starts = range(0, max(1, len(terms) - LONGEST_PHRASE), WINDOW - LONGEST_PHRASE)
     for piece, at in enumerate(starts):

@@ -356,7 +356,11 @@ def _write(
     db.change_many("insert_message", rows)
     db.change("drop_branch_tip", session=session, message=above.key)
     db.change("add_branch_tip", session=session, message=parent.key)
-    index.add(db, session, [(key, d.search_text) for key, d in zip(keys, drafts, strict=True)])
+    index.add(
+        db,
+        session,
+        [(key, d.search_text, d.search_terms) for key, d in zip(keys, drafts, strict=True)],
+    )
     return tuple(messages)
 
 

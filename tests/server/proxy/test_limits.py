@@ -234,8 +234,10 @@ def _body(*contents: str) -> bytes:
         _body(*(f"{n}" for n in range(MAX_MESSAGES + 1))),
         _body("one two " * (MAX_TEXT // 8 + 1), "a", "b"),
         _body("\U0001f300" * (MAX_TEXT // 4 + 1), "a", "b"),
+        _body("a" * (MAX_TEXT + 1), "a", "b"),
+        _body("a")[:-1] + b',"tools":[%s]}' % b",".join([b'{ "type": "f", "f":{}}'] * 60_000),
     ],
-    ids=["messages", "text", "emoji"],
+    ids=["messages", "text", "emoji", "letters", "objects"],
 )
 async def test_a_body_that_is_too_long_to_read_passes_byte_for_byte(on: Stage, body: bytes) -> None:
     async with httpx.AsyncClient(base_url=on.address, timeout=60) as client:

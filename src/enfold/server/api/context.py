@@ -28,6 +28,7 @@ from enfold.server.api.shapes import (
     checked,
     count,
     example,
+    run_in_thread_if_large,
 )
 
 router = APIRouter(prefix="/api", tags=["context"], route_class=StrictRoute)
@@ -121,10 +122,10 @@ async def read_status(session: TheSession) -> Status:
 
 
 @router.post("/sessions/{session}/check", name="check", summary="Check before sending")
-async def check(options: CheckOptions, session: TheSession) -> Status:
+async def check(options: CheckOptions, session: TheSession, request: Request) -> Status:
     """Return the status with the parts of the next request counted in."""
     return await session.status(
-        options.message(),
+        await run_in_thread_if_large(request, options.message),
         system=options.system,
         tools=options.engine_tools(),
         **checked(options.settings),
@@ -132,11 +133,11 @@ async def check(options: CheckOptions, session: TheSession) -> Status:
 
 
 @router.post("/sessions/{session}/prepare", name="prepare", summary="Get the view to send")
-async def prepare(options: PrepareOptions, session: TheSession) -> PreparedView:
+async def prepare(options: PrepareOptions, session: TheSession, request: Request) -> PreparedView:
     """Return the messages to send to the model; compress first if that is due."""
     wire.get(options.dialect)  # an unknown dialect is an error before anything is compressed
     prepared = await session.prepare(
-        options.message(),
+        await run_in_thread_if_large(request, options.message),
         system=options.system,
         tools=options.engine_tools(),
         max_output=options.max_output,

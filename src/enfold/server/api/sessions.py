@@ -27,6 +27,7 @@ from enfold.server.api.shapes import (
     checked,
     count,
     example,
+    run_in_thread_if_large,
 )
 from enfold.wire import AUTO
 
@@ -224,7 +225,7 @@ async def read_history(
 )
 async def append(new: NewMessages, session: TheSession, request: Request) -> AppendedMessages:
     """Append messages; stored ones are recognised. After an earlier message they start a branch."""
-    messages = _parse(new.messages, new.dialect)
+    messages = await run_in_thread_if_large(request, _parse, new.messages, new.dialect)
     count(request.scope, messages=len(messages))
     return AppendedMessages(await session.append(*messages, after=new.after))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import builtins
 import collections.abc
 import inspect
@@ -14,7 +15,16 @@ from dataclasses import is_dataclass
 from functools import cache, reduce, wraps
 from itertools import pairwise
 from operator import or_
-from typing import Annotated, Any, TypeAlias, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    ParamSpec,
+    TypeAlias,
+    TypeVar,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from fastapi import Depends, Path, Query, Request
 from fastapi.routing import APIRoute
@@ -30,7 +40,7 @@ from enfold.server.bodies import too_large, unpacked
 from enfold.server.callers import Caller, caller_in, name_in, require_owner
 from enfold.server.failures import Json
 from enfold.server.feed import Feeds
-from enfold.server.load import held_bytes
+from enfold.server.load import request_load
 from enfold.settings import check
 
 LONGEST_PAGE = 500
@@ -39,6 +49,10 @@ _WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS", "DELETE"})
 
 _MAX_OBJECTS = 100_000
 """Objects in a body: each costs far more time and memory than its bytes."""
+_THREAD_BYTES = 50_000
+"""Bytes of a body from which its messages are parsed in a thread."""
+Params = ParamSpec("Params")
+Result = TypeVar("Result")
 
 
 class Shape(BaseModel):
@@ -87,7 +101,10 @@ class StrictRequest(Request):
                     raise too_large(limit)
                 pieces.append(piece)
             encoding = self.headers.get("content-encoding", "")
-            self._unpacked = unpacked(b"".join(pieces), encoding, limit)
+            body = b"".join(pieces)
+            if encoding:
+                body = await asyncio.to_thread(unpacked, body, encoding, limit)
+            self._unpacked = body
         return self._unpacked
 
     async def json(self) -> Any:
@@ -98,6 +115,15 @@ class StrictRequest(Request):
                 f"the request's body has more than {_MAX_OBJECTS:,} objects; send it in parts"
             )
         return loads(body)
+
+
+async def run_in_thread_if_large(
+    request: Request, work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs
+) -> Result:
+    """Run a function on a request's content, in a thread if its body is large."""
+    if len(await request.body()) < _THREAD_BYTES:
+        return work(*args, **kwargs)
+    return await asyncio.to_thread(work, *args, **kwargs)
 
 
 class StrictRoute(APIRoute):
@@ -118,10 +144,10 @@ class StrictRoute(APIRoute):
 
         async def answer_strictly(request: Request) -> Response:
             strict = StrictRequest(request.scope, request.receive)
-            held = held_bytes(request.scope)
-            if held is None or request.method in _WITHOUT_BODY:
+            load = request_load(request.scope)
+            if load is None or request.method in _WITHOUT_BODY:
                 return await answer(strict)
-            async with held.turn(len(await strict.body())):
+            async with load.turn(len(await strict.body())):
                 return await answer(strict)
 
         return answer_strictly
@@ -216,17 +242,17 @@ def _classes_of(module: str) -> dict[str, ast.ClassDef]:
 def _from_state(name: str) -> Any:
     """Return a dependency on an object that `create_api` has put into the state of the API."""
 
-    def read(request: Request) -> Any:
+    async def read(request: Request) -> Any:  # a function that is not async runs in a thread
         return getattr(request.app.state, name)
 
     return Depends(read)
 
 
-def _caller(request: Request) -> Caller:
+async def _caller(request: Request) -> Caller:
     return caller_in(request.scope)
 
 
-def _owner(request: Request) -> Caller:
+async def _owner(request: Request) -> Caller:
     caller = caller_in(request.scope)
     require_owner(caller)
     return caller

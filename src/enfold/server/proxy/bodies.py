@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache
 from hashlib import sha256
+from itertools import chain
 from operator import attrgetter
 from secrets import token_hex
 from typing import (
@@ -35,6 +36,7 @@ from enfold.identity import content_hash
 from enfold.jsontext import dumps, fields, items, loads
 from enfold.messages import Message, Role
 from enfold.tokens import count_conversation, count_messages, counting_threads
+from enfold.tokens.counts import PART_KINDS, PartKind, collect
 from enfold.wire import Wire, estimate
 
 if TYPE_CHECKING:
@@ -55,10 +57,15 @@ MAX_MESSAGES = 20_000
 """Messages of a body that is read. No client sends as many; each costs time and memory."""
 MAX_TEXT = 8 * 2**20
 """Bytes of text of a body that is read: more than the windows of all models hold."""
+MAX_OBJECTS = 100_000
+"""Objects of a body that is read: each costs far more time and memory than its bytes."""
 LARGE_BODY = 2**20
 """Bytes of a body from which it is read in a thread."""
 _TEXT_RATIO = 6
 """The bytes of a text for each byte that base64 does not use: spaces, marks, other scripts."""
+_SLICE = 256 * 1024
+_OBJECT = re.compile(rb'\{\s*["}]')
+"""The begin of an object; quotes in texts are escaped."""
 _BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="
 _MIN_BODY = 100_000
 """Bytes of a body from which its prefix is remembered."""
@@ -151,10 +158,29 @@ def parse_body(wire: Wire, raw: bytes) -> RequestBody:
 
 
 def has_too_much_text(raw: bytes) -> bool:
-    """Return True if a body has more text than is read; attachments in base64 do not count."""
+    """Return True if a body has more text or objects than are read.
+
+    Attachments in base64 do not count.
+    """
+    # In slices, because other threads wait while one is searched.
+    slices = [raw[start : start + _SLICE] for start in range(0, len(raw), _SLICE)]
+    if raw.count(b"{") > MAX_OBJECTS and (
+        sum(len(_OBJECT.findall(part)) for part in slices) > MAX_OBJECTS
+    ):
+        return True
     if len(raw) <= MAX_TEXT:
         return False
-    return len(raw.translate(None, _BASE64)) * _TEXT_RATIO > MAX_TEXT
+    return sum(len(part.translate(None, _BASE64)) for part in slices) * _TEXT_RATIO > MAX_TEXT
+
+
+def has_long_texts(body: RequestBody) -> bool:
+    """Return True if large messages have more text than is read; attachments do not count."""
+    texts: dict[PartKind, list[str]] = {kind: [] for kind in PART_KINDS}
+    for raw in body.messages:
+        if len(raw) > LARGE_BODY:
+            collect(parse_message(raw, body.wire.dialect).parts, texts)
+    texts["attachment"] = []
+    return sum(map(len, chain.from_iterable(texts.values()))) > MAX_TEXT
 
 
 def parse_message(raw: bytes, dialect: str) -> Message:
@@ -201,7 +227,9 @@ class MessageFactsCache:
         self, raws: Sequence[bytes], dialect: str, tokenizer: str
     ) -> list[MessageFacts]:
         """Return the facts of every message."""
-        keys = _facts_keys(raws, dialect, tokenizer)
+        keys = await _run_in_thread_if_large(
+            _facts_keys, raws, dialect, tokenizer, large=LARGE_BODY
+        )
         cached = [self._facts.get(key) for key in keys]
         missing = {
             key: raw for key, raw, facts in zip(keys, raws, cached, strict=True) if facts is None
@@ -253,8 +281,9 @@ async def _run_in_thread_if_large(
     raws: Sequence[bytes],
     dialect: str,
     *further: *Further,
+    large: int = _THREAD_BYTES,
 ) -> Result:
-    if sum(map(len, raws)) < _THREAD_BYTES:
+    if sum(map(len, raws)) < large:
         return work(raws, dialect, *further)
     loop = asyncio.get_running_loop()
     return await loop.run_in_executor(counting_threads(), work, raws, dialect, *further)

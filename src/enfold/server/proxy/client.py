@@ -21,6 +21,7 @@ from enfold.jsontext import dumps
 from enfold.llm.calls import Connection, Secret
 from enfold.records import KEY_NAMESPACE
 from enfold.server.callers import Header, caller_in, find
+from enfold.server.load import RequestLoad, request_load
 from enfold.server.proxy.upstream import WITHOUT_BODY
 from enfold.wire import Wire
 
@@ -49,6 +50,8 @@ class HttpRequest:
     """The model, if the path names it."""
     is_count: bool = False
     """True if it only asks for the number of a conversation's tokens."""
+    load: RequestLoad | None = None
+    """Its load on the server."""
 
     def header(self, name: bytes) -> str | None:
         """Return the value of a header; the name is in lower case."""
@@ -101,6 +104,7 @@ async def read_http_request(scope: Scope, receive: Receive) -> HttpRequest | Non
         wire=found,
         model=model,
         is_count=counted is not None,
+        load=request_load(scope),
     )
 
 

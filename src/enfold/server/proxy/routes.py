@@ -26,9 +26,11 @@ from enfold.server.proxy.background import BackgroundCompressions
 from enfold.server.proxy.bodies import (
     LARGE_BODY,
     MAX_MESSAGES,
+    MAX_TEXT,
     BodyPrefix,
     PrefixCache,
     RequestBody,
+    has_long_texts,
     has_too_much_text,
 )
 from enfold.server.proxy.chains import can_be_continued, complete_request
@@ -221,6 +223,8 @@ class Proxy:
                 if await asyncio.to_thread(has_too_much_text, raw):
                     return None
                 parsed = await asyncio.to_thread(self._prefixes.parse, wire, raw)
+                if len(raw) > MAX_TEXT and await asyncio.to_thread(has_long_texts, parsed[0]):
+                    return None
         return parsed if len(parsed[0].messages) <= MAX_MESSAGES else None
 
     async def _decompressed(self, http: HttpRequest) -> bytes:
@@ -354,6 +358,8 @@ class Proxy:
         if body is not None:
             headers = _without_header(headers, b"content-encoding")
         raw = (http.raw if body is None else body) or None
+        if http.load is not None:
+            http.load.stop_computing()
         return self._upstream.call(http.upstream, http.method, http.path, headers, raw)
 
 
