@@ -80,6 +80,11 @@ class ClientHistory:
         roles = (*self.roles, *(message.role for message in new))
         return ClientHistory(roles, (*self.content_hashes, *map(content_hash, new)), self.ids)
 
+    def continues(self, other: ClientHistory) -> bool:
+        """Return True if it has all messages of the other one, and perhaps more after them."""
+        count = len(other.roles)
+        return count <= len(self.roles) and self.ids[count - 1 : count] == other.ids[-1:]
+
     def session_name(self, namespace: str = "") -> str | None:
         """Return the name of the history's session; None before the first reply."""
         if "assistant" not in self.roles:
@@ -129,6 +134,30 @@ class Sender:
     """The session id that the program sends; None if it sends none."""
     has_compacted: bool = False
     """True if the history begins with the program's own summary of an earlier one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """Messages of a request that are not recorded yet."""
+
+    namespace: str
+    name: str
+    """The session's."""
+    sender: Sender
+    recognised: RecognisedHistory
+    messages: Sequence[Message]
+    tokenizer: str
+
+    def session_values(self) -> records.SessionUpdate:
+        """Return the values that the session gets."""
+        sender = self.sender
+        return records.SessionUpdate(
+            title=title_of(self.messages),
+            model=sender.model,
+            client=sender.client,
+            client_session=sender.session,
+            settings={} if sender.window is None else {"window": sender.window},
+        )
 
 
 _NewKey: TypeAlias = tuple[str, int | None]
@@ -193,26 +222,14 @@ class ProxiedConversations:
         if reading.cancelled() or reading.exception() is not None:
             self._new.pop(key, None)
 
-    async def record(
-        self,
-        namespace: str,
-        name: str,
-        sender: Sender,
-        recognised: RecognisedHistory,
-        messages: Sequence[Message],
-        tokenizer: str,
-    ) -> Session:
-        """Append the messages that are not recorded yet; return the session at their end."""
-        values = records.SessionUpdate(
-            title=title_of(messages),
-            model=sender.model,
-            client=sender.client,
-            client_session=sender.session,
-            settings={} if sender.window is None else {"window": sender.window},
-        )
-        new = await count_async(_counted, messages, tokenizer)
-        record, tip = await self._store.write(_record, namespace, name, values, recognised, new)
-        return Session(self._engine, record, tip)
+    async def record(self, *recordings: Recording) -> list[Session]:
+        """Append new messages in one transaction; return each session at their end."""
+        counted = [
+            (each, await count_async(_counted, each.messages, each.tokenizer))
+            for each in recordings
+        ]
+        recorded = await self._store.write(_record_all, counted)
+        return [Session(self._engine, record, tip) for record, tip in recorded]
 
     def open_session(self, recognised: RecognisedHistory) -> Session | None:
         """Return the session at the last message that is recorded; None if there is none."""
@@ -246,16 +263,27 @@ def _counted(messages: Sequence[Message], tokenizer: Tokenizer) -> Sequence[reco
     return drafts(messages, tokenizer.name)
 
 
-def _record(
-    db: Database,
-    namespace: str,
-    name: str,
-    values: records.SessionUpdate,
-    recognised: RecognisedHistory,
-    new: Sequence[records.MessageDraft],
-) -> tuple[records.SessionRecord, str | None]:
+_Recorded: TypeAlias = tuple[records.SessionRecord, str | None]
+"""A session and its last message."""
+
+
+def _record_all(
+    db: Database, counted: Sequence[tuple[Recording, Sequence[records.MessageDraft]]]
+) -> list[_Recorded]:
+    """Append the messages of each recording."""
+    # Two processes that lock several sessions must do it in the same order.
+    order = sorted(
+        range(len(counted)), key=lambda at: (counted[at][0].namespace, counted[at][0].name)
+    )
+    recorded = {at: _record(db, *counted[at]) for at in order}
+    return [recorded[at] for at in range(len(counted))]
+
+
+def _record(db: Database, given: Recording, new: Sequence[records.MessageDraft]) -> _Recorded:
     """Append messages to the session, which may be new; return it and its last message."""
-    session = _open_for_recording(db, namespace, name, values, recognised.settings)
+    recognised = given.recognised
+    values, settings = given.session_values(), recognised.settings
+    session = _open_for_recording(db, given.namespace, given.name, values, settings)
     after = recognised.tip or records.ROOT
     rows = tree.append(db, session.key, new, after, forward_only=True) if new else ()
     return session, rows[-1].id if rows else recognised.tip

@@ -499,17 +499,12 @@ def _find_in_prose(
             is_first = not found or found[-1].start < header
             found.append(RuleSpan(header if is_first else paragraph.start, paragraph.end, "rule"))
             for low, sentence in _sentences(text, paragraph):
-                bare = _without_quoted(sentence)
-                cues = _cues_of(bare, _tokens(bare), usual)
-                sentences.append(_Sentence(low, sentence, cues))
+                sentences.append(_Sentence(low, sentence, _judge(sentence, usual, wanted)[0]))
             continue
         for low, sentence in _sentences(text, paragraph):
             high = low + len(sentence)
-            bare = _without_quoted(sentence)
-            tokens = _tokens(bare)
-            cues = _cues_of(bare, tokens, usual)
+            cues, judgement = _judge(sentence, usual, wanted)
             sentences.append(_Sentence(low, sentence, cues))
-            judgement = _judge(sentence, tokens, cues, wanted)
             if judgement.announces:
                 header = low
             if judgement.kind:
@@ -613,7 +608,17 @@ class _Cues:
         return not self.places.keys().isdisjoint(cues)
 
 
-def _judge(sentence: str, tokens: list[str], cues: _Cues, wanted: float) -> _Judgement:
+# People and their programs repeat many sentences in other messages.
+@lru_cache(maxsize=8_192)
+def _judge(sentence: str, usual: str, wanted: float) -> tuple[_Cues, _Judgement]:
+    """Return the cues of a sentence and its kind; a rule without cues needs the wanted likeness."""
+    bare = _without_quoted(sentence)
+    tokens = _tokens(bare)
+    cues = _cues_of(bare, tokens, usual)
+    return cues, _judgement(sentence, tokens, cues, wanted)
+
+
+def _judgement(sentence: str, tokens: list[str], cues: _Cues, wanted: float) -> _Judgement:
     if not tokens:
         return _Judgement(None)
     asks = sentence.rstrip(_CLOSING).endswith(_QUESTION_ENDS)

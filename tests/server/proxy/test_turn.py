@@ -20,9 +20,9 @@ from enfold.engine.recognition import ProxiedConversations
 from enfold.errors import SummaryError
 from enfold.records import Snapshot
 from enfold.server import create_app
-from enfold.server.proxy import bodies
+from enfold.server.proxy import bodies, turn
 from enfold.server.proxy.routes import Proxy
-from enfold.server.proxy.turn import ProxyPipeline, ProxyRequest
+from enfold.server.proxy.turn import ForwardedRequest, ProxyPipeline, ProxyRequest
 from enfold.server.proxy.upstream import Upstream
 from enfold.summaries import Summary, SummaryRequest
 from enfold.tokens import count_conversation, get
@@ -208,6 +208,55 @@ async def test_what_fails_in_the_background_is_told_and_the_request_goes_on(
     await pipeline.idle()
     assert out.raw is body.raw
     assert "background work failed: namespace 'nnn" in caplog.text
+
+
+def _asking(*texts: str, namespace: str = "") -> ProxyRequest:
+    said = [
+        {"role": ("user", "assistant")[at % 2], "content": text} for at, text in enumerate(texts)
+    ]
+    body = bodies.parse_body(WIRES["openai"], json.dumps({"messages": said}).encode())
+    return ProxyRequest(body, "openai:small", namespace=namespace)
+
+
+async def _recorded(on: Stage, forwarded: ForwardedRequest) -> list[Any]:
+    session = await on.engine.find(forwarded.session or "")
+    return [row.value["content"] for row in await session.history()]
+
+
+async def test_requests_of_one_moment_are_recorded_together(
+    on: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turn, "_RECORD_INTERVAL", 600)
+    pipeline = ProxyPipeline(on.engine, ProxiedConversations(on.engine))
+    await pipeline.prepare(_asking("Begin", "Yes?", "Go"))
+    before = on.engine.store.writes
+    sent = [await pipeline.prepare(_asking(f"Hi {n}", "Yes?", "Go")) for n in range(5)]
+    longer = ("Hi 0", "Yes?", "Go", "Where?", "On")
+    await pipeline.prepare(_asking(*longer))
+    await pipeline.prepare(_asking("Hi 1", "Yes?", "Stop"))
+    await pipeline.idle()
+    assert on.engine.store.writes - before <= 2  # the first request may still have been waiting
+    assert await _recorded(on, sent[0]) == list(longer)
+    assert await _recorded(on, sent[1]) == ["Hi 1", "Yes?", "Stop"]
+    assert await _recorded(on, sent[4]) == ["Hi 4", "Yes?", "Go"]
+    branches = await (await on.engine.find(sent[1].session or "")).branches()
+    assert len(branches) == 2
+
+
+async def test_a_request_that_cannot_be_recorded_takes_no_other_with_it(
+    on: Stage, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(turn, "_RECORD_INTERVAL", 600)
+    pipeline = ProxyPipeline(on.engine, ProxiedConversations(on.engine))
+    namespaces = ("", "", "n" * 257, "")
+    sent = [
+        await pipeline.prepare(_asking(f"Hi {n}", "Yes?", "Go", namespace=namespace))
+        for n, namespace in enumerate(namespaces)
+    ]
+    await pipeline.idle()
+    assert caplog.text.count("background work failed") == 1
+    for n in (0, 1, 3):
+        assert await _recorded(on, sent[n]) == [f"Hi {n}", "Yes?", "Go"]
 
 
 async def _blocked(on: Stage, chat: Chat, writer: Gated) -> tuple[dict[str, str], dict[str, str]]:

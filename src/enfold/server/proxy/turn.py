@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter, deque
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache, partial
@@ -25,6 +25,7 @@ from enfold.engine.recognition import (
     ClientHistory,
     ProxiedConversations,
     RecognisedHistory,
+    Recording,
     Sender,
 )
 from enfold.engine.state import CallOptions, ClientModel
@@ -99,8 +100,12 @@ _MAX_LIMIT_TASKS = 1_000
 _MIN_WINDOW = 1_000
 _FEW_MESSAGES = 20
 """Messages that are given to the store although it may have them: it recognises them, too."""
-_MAX_QUEUED = 64
-"""Requests of a session that wait to be recorded at most: a flood must not fill the memory."""
+_MAX_WAITING = 64
+"""Branches of a session that wait to be recorded at most: a flood must not fill the memory."""
+_RECORD_INTERVAL = 0.1
+"""Seconds after a recording until the next: a busy server records many requests at once."""
+_MAX_TOGETHER = 1_000
+"""New messages that are recorded in one transaction; a single request may have more."""
 
 _log = logging.getLogger("enfold.proxy")
 
@@ -281,10 +286,11 @@ class ProxyPipeline:
         self._facts_cache = MessageFactsCache()
         self._tokenizers: dict[str, str] = {}
         """The tokenizers of models that do not use the default one."""
-        self._running: dict[SessionName, asyncio.Task[None]] = {}
-        """The last background task of each session."""
-        self._queued: Counter[SessionName] = Counter()
-        """The number of background tasks of each session."""
+        self._waiting: dict[SessionName, list[RequestAnalysis]] = {}
+        """The requests that are not recorded yet."""
+        self._recording: asyncio.Task[None] | None = None
+        self._flush = asyncio.Event()
+        """Set while somebody waits for the recordings."""
         self._limit_tasks: dict[str, asyncio.Task[None]] = {}
         """Requests for the limits of new models, one for each model."""
         self._compressed: deque[_CompressedHistory] = deque(maxlen=_MAX_COMPRESSED)
@@ -442,14 +448,13 @@ class ProxyPipeline:
             **self._facts_cache.sizes(),
             **self._background.sizes(),
             "compressed_histories": len(self._compressed),
-            "recording": len(self._running),
+            "recording": len(self._waiting),
         }
 
     async def idle(self) -> None:
         """Wait until all histories are recorded and limits are asked for."""
-        await asyncio.gather(
-            *self._running.values(), *self._limit_tasks.values(), return_exceptions=True
-        )
+        await self._flush_recordings()
+        await asyncio.gather(*self._limit_tasks.values(), return_exceptions=True)
 
     async def close(self) -> None:
         """Stop background compressions, and record all histories."""
@@ -652,9 +657,7 @@ class ProxyPipeline:
 
     async def _record_now(self, analysis: RequestAnalysis) -> Session:
         """Record the request's messages after those of earlier requests."""
-        key = (analysis.request.namespace, analysis.name or "")
-        if running := self._running.get(key):
-            await asyncio.wait({running})
+        await self._flush_recordings()
         return await self._record(analysis)
 
     def _options(
@@ -721,11 +724,15 @@ class ProxyPipeline:
 
     async def _record(self, analysis: RequestAnalysis, name: str | None = None) -> Session:
         """Record the messages that are new; return the session at the last of them."""
+        (session,) = await self._conversations.record(await self._recording_of(analysis, name))
+        return session
+
+    async def _recording_of(self, analysis: RequestAnalysis, name: str | None = None) -> Recording:
         request, recognised = analysis.request, analysis.recognised
         new = await parse_messages(
             analysis.sent[recognised.recorded :], request.body.wire.dialect, request.arrived_at
         )
-        return await self._conversations.record(
+        return Recording(
             request.namespace,
             name or analysis.name or analysis.history.whole_name(request.namespace),
             request.sender,
@@ -735,34 +742,80 @@ class ProxyPipeline:
         )
 
     def _record_in_background(self, analysis: RequestAnalysis) -> None:
-        """Record new messages while the request is on its way."""
+        """Record new messages while the request is on its way.
+
+        Without other requests this begins at once. A request that continues one which still waits
+        takes its place.
+        """
         if analysis.name is None or analysis.recognised.recorded >= len(analysis.sent):
             return
-        key = (analysis.request.namespace, analysis.name)
-        if self._queued[key] >= _MAX_QUEUED:
-            return  # the next request brings the same history again
-        work = self._record_after(analysis, self._running.get(key))
-        self._running[key] = task = asyncio.create_task(work)
-        self._queued[key] += 1
-        task.add_done_callback(lambda done: self._forget(key, done))
+        waiting = self._waiting.setdefault((analysis.request.namespace, analysis.name), [])
+        if waiting and analysis.history.continues(waiting[-1].history):
+            waiting[-1] = analysis
+        elif len(waiting) < _MAX_WAITING:  # else the next request brings the same history again
+            waiting.append(analysis)
+        if self._recording is None:
+            self._recording = asyncio.create_task(self._record_waiting())
 
-    def _forget(self, key: SessionName, task: asyncio.Task[None]) -> None:
-        self._queued[key] -= 1
-        if self._running[key] is task:
-            del self._running[key], self._queued[key]
+    async def _flush_recordings(self) -> None:
+        """Wait until every request that waits is recorded, or recording it has failed."""
+        while self._recording is not None:
+            self._flush.set()
+            await asyncio.wait({self._recording})
 
-    async def _record_after(
-        self, analysis: RequestAnalysis, before: asyncio.Task[None] | None
-    ) -> None:
+    async def _record_waiting(self) -> None:
         try:
-            if before is not None:
-                await asyncio.wait({before})
-                if len(analysis.sent) - analysis.recognised.recorded > _FEW_MESSAGES:
-                    analysis = await self._analyse(analysis.request)
-            await self._record(analysis)
+            while self._waiting:
+                waiting, self._waiting = self._waiting, {}
+                await self._record_together(list(chain.from_iterable(waiting.values())))
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_RECORD_INTERVAL):
+                        await self._flush.wait()
+        finally:
+            self._flush.clear()
+            self._recording = None
+
+    async def _record_together(self, analyses: Sequence[RequestAnalysis]) -> None:
+        """Record requests in few transactions."""
+        together: list[Recording] = []
+        for analysis in analyses:
+            try:
+                recording = await self._recording_of(await self._recognise_again(analysis))
+            except EnfoldError as error:
+                _warn_of_recording(analysis.name, error)
+                continue
+            if sum(len(each.messages) for each in (*together, recording)) > _MAX_TOGETHER:
+                await self._write_recordings(together)
+                together = []
+            together.append(recording)
+        await self._write_recordings(together)
+
+    async def _recognise_again(self, analysis: RequestAnalysis) -> RequestAnalysis:
+        """Leave out messages that were recorded while the request waited."""
+        if len(analysis.sent) - analysis.recognised.recorded <= _FEW_MESSAGES:
+            return analysis
+        request = analysis.request
+        recognised = await self._conversations.recognise(
+            request.namespace, analysis.name, analysis.history, request.sender
+        )
+        return replace(analysis, recognised=recognised)
+
+    async def _write_recordings(self, recordings: Sequence[Recording]) -> None:
+        try:
+            if recordings:
+                await self._conversations.record(*recordings)
         except EnfoldError as error:
-            # Nothing is lost: the next turn brings the same history again.
-            _log.warning("session %s: background work failed: %s", analysis.name, error)
+            if len(recordings) == 1:
+                _warn_of_recording(recordings[0].name, error)
+                return
+            # The fault may be that of one request.
+            for each in recordings:
+                await self._write_recordings([each])
+
+
+def _warn_of_recording(session: str | None, error: EnfoldError) -> None:
+    # Nothing is lost: the next turn brings the same history again.
+    _log.warning("session %s: background work failed: %s", session, error)
 
 
 @asynccontextmanager
