@@ -391,7 +391,7 @@ def _standing(request: Request, share: float) -> StandingMessages:
             rules=rules,
             # Leaving out a context block is the last way before the compression fails.
             context=None if share else request.goal // 4,
-            fill=request.limit is not None,
+            fill=request.fills or request.limit is not None,
         ),
     )
 
