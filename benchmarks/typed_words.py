@@ -7,7 +7,9 @@ word, tool calls and results left out. Every conversation of 2,000 tokens or mor
 sentences is condensed to a fifth of its tokens by the built-in summarizer. No sentence of a run
 that fails, or that ends more than a tenth above its target, counts as in view. The row `fitting`
 leaves out conversations in which the typed sentences take more than half of the target, or more
-than it together with the system messages and the last user message; the row `all` does not.
+than it together with the system messages and the last user message; the row `all` does not. The
+column `possible` counts the shortest sentences that fit the target together with these messages,
+as if a view needed nothing else.
 
 Chains: a stored session gets a third of the conversation, then nine parts, and is compressed after
 each; its window is a fifth of the conversation, at least 4,000 tokens. No sentence counts as in
@@ -19,9 +21,10 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+from bisect import bisect_right
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 
 from recorded import all_sets, conversations
@@ -55,6 +58,8 @@ class Case:
     tokens: int
     fits: bool
     """True if a fifth of the tokens has room for the typed sentences."""
+    possible: int
+    """The sentences that a fifth of the tokens has room for, the shortest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +71,7 @@ class Measured:
     way: str
     fits: bool
     sentences: int
+    possible: int
     in_view: int
     tokens: int
     tokens_after: int
@@ -100,9 +106,11 @@ def cases() -> Iterator[Case]:
             typed = typed_sentences(conversation.messages)
             if typed and tokens >= LEAST_TOKENS:
                 target = BUDGET * tokens
-                words = sum(get(TOKENIZER).count_many(typed))
-                fits = words <= FITTING * target and words + fixed_tokens(conversation) <= target
-                yield Case(kind, id, conversation, typed, tokens, fits)
+                counts = sorted(get(TOKENIZER).count_many(typed))
+                room = target - fixed_tokens(conversation)
+                fits = sum(counts) <= min(FITTING * target, room)
+                possible = bisect_right(list(accumulate(counts)), room)
+                yield Case(kind, id, conversation, typed, tokens, fits, possible)
 
 
 def condense_all() -> Iterator[Measured]:
@@ -162,6 +170,7 @@ def _measured(case: Case, way: str, view: Conversation, after: int, failure: str
         way,
         case.fits,
         len(case.typed),
+        min(case.possible, len(case.typed)),
         len(case.typed) - len(missing),
         case.tokens,
         after,
@@ -173,9 +182,10 @@ def _measured(case: Case, way: str, view: Conversation, after: int, failure: str
 def print_shares(found: Sequence[Measured], title: str) -> None:
     """Print the pooled share of sentences for each kind and way."""
     print(
-        f"| sentences that people typed, {title} | conversations | sentences | in view | failed |"
+        f"| sentences that people typed, {title} | conversations | sentences | possible | "
+        "in view | failed |"
     )
-    print("|---|--:|--:|--:|--:|")
+    print("|---|--:|--:|--:|--:|--:|")
     for kind in ("coding", "chat"):
         for fitting in (True, False):
             for way in dict.fromkeys(each.way for each in found):
@@ -186,7 +196,11 @@ def print_shares(found: Sequence[Measured], title: str) -> None:
                     share = sum(each.in_view for each in rows) / total
                     failed = sum(bool(each.failure) for each in rows)
                     name = f"{kind}, {'fitting' if fitting else 'all'}, {way}"
-                    print(f"| {name} | {len(rows)} | {total:,} | {share:.1%} | {failed} |")
+                    possible = sum(each.possible for each in rows) / total
+                    print(
+                        f"| {name} | {len(rows)} | {total:,} | {possible:.1%} | {share:.1%} | "
+                        f"{failed} |"
+                    )
 
 
 if __name__ == "__main__":

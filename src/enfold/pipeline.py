@@ -393,7 +393,7 @@ def _standing(request: Request, share: float) -> StandingMessages:
             rules=rules,
             # Leaving out a context block is the last way before the compression fails.
             context=None if share else request.goal // 4,
-            fill=request.limit is not None,
+            fill=request.fills or request.limit is not None,
         ),
     )
 
@@ -514,11 +514,12 @@ def refuse_impossible(request: Request, plan: Plan) -> None:
     is_same = plan.split.is_empty and not plan.shortened
     expected = request.view.tokens if is_same else plan.expected_tokens
     if expected > request.allowed:
+        tail = request.view.shown[plan.tail_start : plan.tail_start + 1]
         raise UncompressibleError(
             f"messages that must stay verbatim take {expected + request.estimate:,} tokens with "
             f"the shortest summary, and {request.allowed + request.estimate:,} are allowed; use a "
-            f"model with a larger window, or branch before message "
-            f"{request.view.shown[plan.tail_start].id}"
+            "model with a larger window"
+            + "".join(f", or branch before message {shown.id}" for shown in tail)
         )
 
 

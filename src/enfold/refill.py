@@ -195,6 +195,17 @@ def shortened(message: Message, share: float, tokenizer: str) -> Message:
     return replace(message, parts=tuple(parts))
 
 
+def shortened_to(messages: Sequence[Message], most: int, tokenizer: str) -> tuple[Message, ...]:
+    """Return the messages, their long texts cut so that all take at most this many tokens."""
+    total = sum(count_message(message, tokenizer) for message in messages)
+    cut = tuple(messages)
+    for tighter in _TIGHTER if total > most else ():
+        cut = tuple(shortened(message, tighter * most / total, tokenizer) for message in messages)
+        if sum(count_message(message, tokenizer) for message in cut) <= most:
+            break
+    return cut
+
+
 _MIN_SHORTENED = 200
 """Tokens. A shorter message that must stay is never shown in part."""
 _GRADES: tuple[Callable[[Message], bool], ...] = (

@@ -194,3 +194,27 @@ async def test_what_is_to_pass_goes_out_whole_with_a_warning_and_the_next_turn_t
     assert "They agreed on the plan." in texts(prepared.messages)[0]
     assert prepared.warnings == ()
     assert (await session.status()).blocked is None
+
+
+@pytest.mark.parametrize("turns", [0, 3, 40])
+async def test_an_input_larger_than_the_window_is_sent_in_part(bench: Bench, turns: int) -> None:
+    session = await bench.session()
+    await talk(session, turns)
+    log = " ".join(f"line {number} of the log" for number in range(8_000))
+    prepared = await session.prepare(f"Read this. {log} What is wrong?")
+    sent = texts(prepared.messages)[-1]
+    assert sent.startswith("Read this. line 0")
+    assert sent.endswith("What is wrong?")
+    assert len(sent) < len(log)
+    assert "the new input is larger than the model's window" in prepared.warnings[-1]
+    assert prepared.decision.action != "must"
+    assert (await session.status()).blocked is None
+
+
+async def test_an_input_that_fits_after_a_compression_stays_whole(bench: Bench) -> None:
+    session = await bench.session()
+    await talk(session, 40)
+    question = "Read this. " + "word " * 1_500
+    prepared = await session.prepare(question)
+    assert texts(prepared.messages)[-1] == question
+    assert not any("larger than" in warning for warning in prepared.warnings)

@@ -53,6 +53,7 @@ from enfold.modelconfig import ModelConfig
 from enfold.pipeline import FALLBACKS, Outcome, Request
 from enfold.receipt import Receipt, RestorableBy
 from enfold.records import CURRENT_TIP, AppendPlace, MessageDraft, SearchScope, SessionUpdate
+from enfold.refill import shortened_to
 from enfold.retention import requested_tokens, split
 from enfold.settings import Settings, check
 from enfold.standing import StandingMessages, Why, find_standing
@@ -91,6 +92,21 @@ class _Decided(NamedTuple):
     model: ModelConfig
     view: View
     decision: Decision
+
+
+_INPUT_IN_PART = "the new input is larger than the model's window: it is sent in part"
+_HISTORY_SHARE = 4
+"""One of this many parts of the limit is left to the history if an input exceeds the rest."""
+
+
+def _fitting_pending(found: _Decided, pending: tuple[Message, ...]) -> tuple[Message, ...]:
+    """Return the pending input, in part if no compression of the history makes room for it."""
+    _, model, view, decision = found
+    if decision.action != "must" or not pending:
+        return pending
+    limit = decision.limit + decision.load.pending
+    room = int(limit * pipeline.SHORTENED_SHARE) - min(view.tokens, limit // _HISTORY_SHARE)
+    return shortened_to(pending, room, model.tokenizer)
 
 
 class Session:
@@ -172,13 +188,27 @@ class Session:
         """The view to send next, compressed first if that is due.
 
         `pending` is what the user says next: it is counted and sent, and stored with `append` once
-        the model has answered. `settings` hold for this call alone. If `wait` is False, a
-        compression is queued from the early mark on, and the view waits for it only at the hard
-        limit. None leaves that to the setting `background`.
+        the model has answered. One that exceeds the window is sent in part. `settings` hold for
+        this call alone. If `wait` is False, a compression is queued from the early mark on, and
+        the view waits for it only at the hard limit. None leaves that to the setting
+        `background`.
         """
         given = as_messages(() if pending is None else (pending,))
         options = CallOptions(given, system, tuple(tools), max_output, settings)
-        state, _, view, decision = await self._decide(options)
+        found = await self._decide(options)
+        fitting = _fitting_pending(found, given)
+        if fitting != given:
+            options = replace(options, pending=fitting)
+            found = await self._decide(options)
+            prepared = await self._prepare(found, options, wait=wait)
+            return replace(prepared, warnings=(*prepared.warnings, _INPUT_IN_PART))
+        return await self._prepare(found, options, wait=wait)
+
+    async def _prepare(
+        self, found: _Decided, options: CallOptions, *, wait: bool | None
+    ) -> Prepared:
+        state, _, view, decision = found
+        given = options.pending
         in_background = state.settings.background if wait is None else not wait
         is_blocked = state.rows.session.blocked is not None
         if in_background and decision.action != "keep" and decision.can_wait and not is_blocked:

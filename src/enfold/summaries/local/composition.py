@@ -143,6 +143,8 @@ def lay_out(
     for section, unit in chosen:
         by_section.setdefault(section, []).append(unit)
     sections = sections_of(style)
+    if not headings:  # then the sentences of a message share a line
+        by_section = {sections[0]: [unit for each in by_section.values() for unit in each]}
     day = ""
     for section in sections:
         for line_day, line in _lines(by_section.get(section, [])):
@@ -416,11 +418,13 @@ def gather_material(request: SummaryRequest, tokenizer: Tokenizer) -> Material:
         gone = list(superseded(lines, state))
         earlier = [unit for unit, is_gone in zip(earlier, gone, strict=True) if not is_gone]
     texts = [draft.text.split() for draft in drafts]
-    counts = lexicon.learn([*texts, *map(_tokens, earlier)])
+    # A sentence that somebody repeats word for word is no more often the subject.
+    distinct = {draft.text: tokens for draft, tokens in zip(drafts, texts, strict=True)}
+    counts = lexicon.learn([*distinct.values(), *map(_tokens, earlier)])
     recent = "\n".join(text_of(message.parts)[:_RECENT_LENGTH] for message in request.recent)
     recent_tokens = recent[:_RECENT_LENGTH].split()
     recent_concepts = {concept for raw in recent_tokens for concept in lexicon[raw].concepts}
-    worths = concept_worths(counts, len(texts) + len(earlier), lexicon, recent_concepts)
+    worths = concept_worths(counts, len(distinct) + len(earlier), lexicon, recent_concepts)
     chosen = promising_drafts(drafts, texts, worths, lexicon, request.target)
     units = [*earlier, *read_drafts(drafts, texts, chosen, lexicon)]
     units = [unit for unit in units if unit.reading.concepts] or units
@@ -585,7 +589,7 @@ _OPENING_MESSAGES = 0.08
 _SAME = 0.1
 """A line of the previous summary with less new content is a repetition."""
 _MIN_WORTH_IF_SPACE = 1.0
-_MIN_LEFT_TOKENS = 12
+_MIN_LEFT_TOKENS = 10
 _MIN_LEFT_SHARE = 0.02
 """Tokens that are left over, and their share of the limit, for which more units are selected."""
 _ATTEMPTS = 3

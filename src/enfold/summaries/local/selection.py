@@ -229,7 +229,6 @@ class UnitSelection:
         self.tokens = 0
         self._units = units
         self._costs = costs
-        self._lengths = [(cost.text + cost.line) ** _LENGTH_POWER for cost in costs]
         self._factors = factors
         self._left = dict(worths)
         self._covered: set[str] = set()
@@ -252,16 +251,17 @@ class UnitSelection:
     ) -> None:
         """Select the best candidates until the budget is used or the rest has little content."""
         selected = set(self.selected)
-        worths, lengths = self._last_worths, self._lengths
-        heap = [
-            (-worths[i] / lengths[i], i)
-            for i in candidates
-            if i not in selected and self._initial_worths[i] > min_worth
-        ]
+        worths = self._last_worths
+        heap: list[tuple[float, int]] = []
+        by_message: dict[int, list[int]] = {}
+        for i in candidates:
+            if i not in selected and self._initial_worths[i] > min_worth:
+                heap.append((-worths[i] / self._length(i), i))
+                by_message.setdefault(self._units[i].origin.message, []).append(i)
         heapq.heapify(heap)
         while heap and budget - self.tokens >= _MIN_LINE_TOKENS:
             index = heap[0][1]
-            if self._cost(index) > budget - self.tokens:
+            if index in selected or self._cost(index) > budget - self.tokens:
                 heapq.heappop(heap)
                 continue
             worth = self._current_worth(index)
@@ -269,10 +269,14 @@ class UnitSelection:
                 heapq.heappop(heap)
                 continue
             worth = worths[index] = max(worth, self._min_worths[index])
-            heapq.heapreplace(heap, (-worth / lengths[index], index))
+            heapq.heapreplace(heap, (-worth / self._length(index), index))
             if heap[0][1] == index:
                 heapq.heappop(heap)
                 self._select(index)
+                selected.add(index)
+                # The others of its message need no line of their own now.
+                for other in by_message.pop(self._units[index].origin.message, ()):
+                    heapq.heappush(heap, (-worths[other] / self._length(other), other))
 
     def take(self, candidates: Iterable[int], budget: int) -> None:
         """Select the candidates in their order, as far as they fit the budget."""
@@ -307,6 +311,9 @@ class UnitSelection:
     def _current_worth(self, index: int) -> float:
         concepts = self._units[index].reading.concepts
         return self._factors[index] * sum(map(self._left.__getitem__, concepts))
+
+    def _length(self, index: int) -> float:
+        return float(self._cost(index) ** _LENGTH_POWER)
 
     def _cost(self, index: int) -> int:
         """Return the tokens of a unit; one that joins others of its message needs no new line."""
