@@ -187,6 +187,12 @@ if __name__ == "__main__":
     given = parser.parse_args()
     if given.provider:
         provider = Provider(given.summary_seconds)
-        uvicorn.run(provider, port=given.provider, log_level="error", lifespan="off")
+        uvicorn.run(
+            provider,
+            port=given.provider,
+            log_level="error",
+            lifespan="off",
+            timeout_keep_alive=75,
+        )
     else:
         main(given.sessions, given.turns, given.summary_seconds, given.turn_seconds)

@@ -17,10 +17,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / ".cache" / "agents"
 WANTED = ROOT / "tests" / "agents"
-ENVIRONMENTS = ("libraries",)
+ENVIRONMENTS = ("libraries", "aider")
 """Folders of environments; the requirements of each are in tests/agents/NAME.txt."""
 SECONDS = 600
-"""The time for one installation; each takes about a minute."""
+"""The time for one installation; most take about a minute, aider some more."""
 
 
 def main() -> None:

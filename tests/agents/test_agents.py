@@ -8,20 +8,32 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from enfold.testing.provider import StrictProvider
+from enfold.messages import Message
+from enfold.testing import assistant
+from enfold.testing.provider import Overflow, ProviderRequest, StrictProvider
 from enfold.wiring import open_engine
-from tests.agents.loops import PROMPT, LoopScript, Tools, examine, make_project
+from tests.agents.loops import (
+    PROMPT,
+    RULES,
+    SUMMARY,
+    LoopScript,
+    Tools,
+    examine,
+    make_project,
+    strings,
+)
 
 pytestmark = [pytest.mark.agents, pytest.mark.timeout(1_200)]
 
 ROOT = Path(__file__).resolve().parents[2]
 INSTALLED = ROOT / ".cache" / "agents"
+PATH = os.environ["PATH"]
 STEPS = int(os.environ.get("AGENT_STEPS", "50"))
 QUIET = {
     # No agent may look for updates or send statistics.
@@ -127,24 +139,99 @@ CASES = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def agents_are_installed() -> None:
-    missing = INSTALLED / "missing-npm.txt"
+AIDER = Case(
+    "aider",
+    (
+        *("--model", "openai/gpt-4o", "--chat-mode", "ask", "--read", "AGENTS.md"),
+        *("--yes-always", "--no-git", "--no-pretty", "--no-fancy-input", "--no-stream"),
+        *("--no-check-update", "--analytics-disable", "--no-show-release-notes"),
+        *("--no-show-model-warnings", "--no-detect-urls", "--map-tokens", "0"),
+        # It would summarize its history by itself.
+        *("--max-chat-history-tokens", "1000000"),
+    ),
+    "openai:gpt-4o",
+    30_000,
+    _codex_tools(),
+    {"OPENAI_API_KEY": "sk-test", "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
+    {".aider.conf.yml": "# mine\ndark-mode: true\n"},
+)
+
+
+def _skip_without(name: str, path: str) -> None:
+    missing = INSTALLED / f"missing-{name}.txt"
     if missing.exists():
         pytest.skip(missing.read_text("utf-8"))
-    if not (INSTALLED / "node_modules").exists():
+    if not (INSTALLED / path).exists():
         pytest.skip("the agents are not installed; `make test-agents` installs them")
+
+
+@dataclass
+class ChatScript:
+    """A model that answers the questions of a person with long texts."""
+
+    overflow_at: int = 7
+    main: list[ProviderRequest] = field(default_factory=list)
+
+    def __call__(self, request: ProviderRequest) -> Message:
+        """Return the next answer, or a summary where one is wanted."""
+        spoken = [each for each in request.messages if each["role"] == "user"]
+        if not str(spoken[-1]["content"]).startswith("Question "):
+            return assistant(SUMMARY)
+        if len(self.main) + 1 == self.overflow_at:
+            self.overflow_at = 0
+            raise Overflow
+        self.main.append(request)
+        number = len(self.main)
+        times = (f"Ferry {number} takes quay {number * 100 + place}." for place in range(200))
+        return assistant(f"Answer {number}. {' '.join(times)}")
+
+
+async def test_a_long_chat_with_aider_stays_valid_and_keeps_rules_and_prompts(
+    tmp_path: Path,
+) -> None:
+    _skip_without("aider", "aider/bin/aider")
+    home, project = tmp_path / "home", tmp_path / "project"
+    make_project(project, 1)
+    _write_configs(AIDER, home)
+    store = f"sqlite:///{tmp_path / 'enfold.db'}"
+    async with open_engine(store) as engine:
+        await engine.models.edit(AIDER.model, max_input=AIDER.window)
+    questions = [f"Question {number}: which quays does it take?" for number in range(1, STEPS + 1)]
+    script = ChatScript()
+    with StrictProvider(script) as provider:
+        done = _run(AIDER, home, project, store, provider.address, "\n".join([*questions, "/exit"]))
+    shown = f"{done.stdout[-1500:]}\n{done.stderr[-1500:]}"
+    assert not provider.refused, [request.faults for request in provider.refused]
+    assert (done.returncode, len(script.main), provider.overflows) == (0, STEPS, 1), shown
+    for number, request in enumerate(script.main, start=1):
+        text = "\n".join(strings(request.body))
+        assert all(each in text for each in (*RULES, *questions[:number])), number
+    figures = re.search(r"([\d,]+) compressions?", done.stderr)
+    assert figures is not None, shown
+    assert 2 <= int(figures[1]) <= STEPS / 5
+    _check_configs(AIDER, home)
+    assert not _processes_left(str(tmp_path)), "a process is left behind"
+
+
+def _write_configs(case: Case, home: Path) -> None:
+    for name, text in case.configs.items():
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text(text, "utf-8")
+
+
+def _check_configs(case: Case, home: Path) -> None:
+    for name, text in case.configs.items():
+        assert (home / name).read_text("utf-8") == text, name
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 async def test_a_long_loop_stays_valid_and_keeps_rules_and_prompts(
     case: Case, tmp_path: Path
 ) -> None:
+    _skip_without("npm", "node_modules")
     home, project = tmp_path / "home", tmp_path / "project"
     make_project(project, STEPS)
-    for name, text in case.configs.items():
-        (home / name).parent.mkdir(parents=True, exist_ok=True)
-        (home / name).write_text(text, "utf-8")
+    _write_configs(case, home)
     store = f"sqlite:///{tmp_path / 'enfold.db'}"
     async with open_engine(store) as engine:
         await engine.models.edit(case.model, max_input=case.window)
@@ -168,16 +255,17 @@ async def test_a_long_loop_stays_valid_and_keeps_rules_and_prompts(
     assert compressions >= 2, shown
     assert compressions <= found.requests / 5, (compressions, found.requests)
     assert found.breaks <= compressions, "the prefix changed without a compression"
-    for name, text in case.configs.items():
-        assert (home / name).read_text("utf-8") == text, name
+    _check_configs(case, home)
     assert not _processes_left(str(tmp_path)), "a process is left behind"
 
 
 def _run(
-    case: Case, home: Path, project: Path, store: str, upstream: str
+    case: Case, home: Path, project: Path, store: str, upstream: str, typed: str = ""
 ) -> subprocess.CompletedProcess[str]:
     environment = {
-        "PATH": f"{INSTALLED / 'node_modules' / '.bin'}:{os.environ['PATH']}",
+        "PATH": ":".join(
+            (*(str(INSTALLED / each) for each in ("node_modules/.bin", "aider/bin")), PATH)
+        ),
         "HOME": str(home),
         "LANG": "C.UTF-8",
         "TERM": "xterm-256color",
@@ -191,7 +279,8 @@ def _run(
         [sys.executable, "-m", "enfold.cli", "wrap", "--no-ui", case.name, *case.arguments],
         cwd=project,
         env=environment,
-        stdin=subprocess.DEVNULL,
+        stdin=None if typed else subprocess.DEVNULL,
+        input=typed or None,
         capture_output=True,
         text=True,
         timeout=1_000,

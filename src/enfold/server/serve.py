@@ -31,15 +31,17 @@ from enfold.server.metrics import Metrics
 from enfold.server.proxy.routes import open_proxy
 from enfold.server.request_log import log_to_standard_error
 from enfold.settings import ServerSettings, database_url, server_identity, server_settings
-from enfold.tokens import warm
+from enfold.tokens import expect_long_run, warm
 from enfold.wiring import open_engine
 
 DRAIN_SECONDS = 30
 """The time that requests in progress have to finish after the signal."""
 _KEEP_ALIVE_SECONDS = 75
 _BACKLOG = 2048
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
-"""Parameters of glibc's mallopt: M_TRIM_THRESHOLD and M_MMAP_THRESHOLD."""
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
+"""Parameters of glibc's mallopt: M_TRIM_THRESHOLD, M_MMAP_THRESHOLD and M_ARENA_MAX."""
+_ARENAS = 2
+"""Heaps that all threads share: the interpreter runs one thread at a time, so none waits."""
 _KEPT_BUFFER, _KEPT = 8 << 20, 16 << 20
 """Bytes: a larger freed buffer goes back to the system; at most this free memory is kept."""
 _WARM_DELAY = 1.0
@@ -137,6 +139,7 @@ def run(options: ServeOptions, ready: Callable[[str], None]) -> None:
     """Serve until a signal; call `ready` with the address when the server answers."""
     log_to_standard_error(quiet=options.quiet)
     _keep_some_memory()
+    expect_long_run()
     given = server_settings()
     if options.fd is not None:
         listener = socket.socket(fileno=options.fd)
@@ -160,6 +163,7 @@ def _keep_some_memory() -> None:
     if tune is not None:
         tune(_MMAP_THRESHOLD, _KEPT_BUFFER)
         tune(_TRIM_THRESHOLD, _KEPT)
+        tune(_ARENA_MAX, _ARENAS)
 
 
 async def _serve(

@@ -15,7 +15,16 @@ from enfold.tokens.counts import (
     count_messages,
     counting_threads,
 )
-from enfold.tokens.tokenizers import DEFAULT, NAMES, Correction, Tokenizer, correction, get, warm
+from enfold.tokens.tokenizers import (
+    DEFAULT,
+    NAMES,
+    Correction,
+    Tokenizer,
+    correction,
+    expect_long_run,
+    get,
+    warm,
+)
 
 __all__ = [
     "DEFAULT",
@@ -31,6 +40,7 @@ __all__ = [
     "count_message",
     "count_messages",
     "counting_threads",
+    "expect_long_run",
     "get",
     "warm",
 ]

@@ -61,7 +61,11 @@ to load, splintr takes 0.05 s: then both took the same time. A file or a few req
 class TiktokenCounter:
     """A counter with the counts of tiktoken: with splintr at first, in a long run with toktok."""
 
-    def __init__(self, encoding: str, *, fast_after: int = _LONG_RUN) -> None:
+    long_run = _LONG_RUN
+    """Characters after which a run is long."""
+
+    def __init__(self, encoding: str, *, fast_after: int | None = None) -> None:
+        fast_after = self.long_run if fast_after is None else fast_after
         self._encoding = encoding
         self._exact = _Exact(encoding)
         self._fast: _Toktok | None = None
@@ -422,6 +426,11 @@ def get(name: str | Tokenizer = DEFAULT, *, fallback: Literal["chars4"] | None =
     if name.startswith("claude") and find_spec("ctok") is None:
         raise ConfigError(CTOK_IS_MISSING)
     return tokenizer
+
+
+def expect_long_run() -> None:
+    """Load only the fastest library from now on: the other one would take 13 MB that stay."""
+    TiktokenCounter.long_run = 0
 
 
 def warm(name: str = DEFAULT) -> None:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
+import re
+import socket
+import struct
 
 import pytest
 from starlette.applications import Starlette
@@ -62,3 +66,36 @@ def test_cookies_and_rights_of_the_providers_site_are_not_passed_on() -> None:
         (b"content-type", b"application/json"),
     ]
     assert response_headers(given) == [(b"content-type", b"application/json")]
+
+
+async def test_an_idle_connection_that_the_provider_closed_costs_no_request() -> None:
+    connections = 0
+
+    async def answer(reading: asyncio.StreamReader, writing: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        number = connections
+        while head := await reading.readuntil(b"\r\n\r\n"):
+            if number == 1 and b"/second" in head:
+                # What is in flight meets a reset: the body cannot be written.
+                linger = struct.pack("ii", 1, 0)
+                writing.get_extra_info("socket").setsockopt(
+                    socket.SOL_SOCKET, socket.SO_LINGER, linger
+                )
+                writing.close()
+                return
+            length = re.search(rb"content-length: (\d+)", head, re.IGNORECASE)
+            assert length is not None
+            await reading.readexactly(int(length[1]))
+            writing.write(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    upstream = Upstream({"openai": address})
+    body = b"x" * 20_000_000
+    for path, size in (("/first", 10), ("/second", len(body))):
+        async with upstream.call("openai", "POST", path, [], body[:size]) as response:
+            assert await response.read() == b"ok"
+    assert connections == 2
+    await upstream.close()
+    server.close()

@@ -6,7 +6,7 @@ that are meant for enfold, are not forwarded.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -139,16 +139,25 @@ async def buffer_response(response: RelayedResponse) -> BufferedResponse:
 class _UpstreamCall(AbstractAsyncContextManager[UpstreamResponse]):
     """A request to a provider while its response is read."""
 
-    def __init__(self, request: Awaitable[aiohttp.ClientResponse], url: URL) -> None:
-        self._request = request
+    def __init__(self, send: Callable[[], Awaitable[aiohttp.ClientResponse]], url: URL) -> None:
+        self._send = send
         self._url = url
 
     async def __aenter__(self) -> UpstreamResponse:
         try:
-            self._response = response = await self._request
+            self._response = response = await self._send_over_open_connection()
         except (aiohttp.ClientError, TimeoutError) as error:
             raise _unavailable_error(self._url, error) from None
         return UpstreamResponse(response.status, response_headers(response.raw_headers), response)
+
+    async def _send_over_open_connection(self) -> aiohttp.ClientResponse:
+        try:
+            return await self._send()
+        except aiohttp.ClientConnectorError:
+            raise
+        except aiohttp.ClientOSError:
+            # The provider closed an idle connection before it had received all of the request.
+            return await self._send()
 
     async def __aexit__(self, *_: object) -> None:
         # The connection is reused if the body was read to its end, and closed if it was not.
@@ -177,19 +186,21 @@ class Upstream:
             (name.decode("latin-1"), value.decode("latin-1"))
             for name, value in forwarded_headers(headers)
         ]
-        data: bytes | AsyncIterator[memoryview] | None = body
-        if body is not None and len(body) > _PIECE_BYTES:
+        in_pieces = body is not None and len(body) > _PIECE_BYTES
+        if body is not None and in_pieces:
             sent.append(("Content-Length", str(len(body))))
-            data = _pieces(body)
-        request = self._session().request(
-            method,
-            url,
-            headers=sent,
-            data=data,
-            allow_redirects=False,
-            skip_auto_headers=_AUTOMATIC_HEADERS.difference(name for name, _ in sent) or None,
-        )
-        return _UpstreamCall(request, url)
+
+        def send() -> Awaitable[aiohttp.ClientResponse]:
+            return self._session().request(
+                method,
+                url,
+                headers=sent,
+                data=_pieces(body) if body is not None and in_pieces else body,
+                allow_redirects=False,
+                skip_auto_headers=_AUTOMATIC_HEADERS.difference(name for name, _ in sent) or None,
+            )
+
+        return _UpstreamCall(send, url)
 
     def _session(self) -> aiohttp.ClientSession:
         if self._client is None:
