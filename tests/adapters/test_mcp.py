@@ -18,7 +18,7 @@ import enfold
 from enfold.adapters.mcp import HistoryTools, make_server
 from enfold.engine import Engine, Session
 from enfold.messages import text_of
-from enfold.testing import assistant, user
+from enfold.testing import assistant, call, result, user
 from tests.adapters.conftest import MODEL
 from tests.conftest import ROOT
 
@@ -91,6 +91,19 @@ async def test_summarized_messages_are_found_and_recalled(engine: Engine) -> Non
         assert placed == recalled
         _, wider = await ask(client, "recall", reference="1", around=1)
         assert [each["position"] for each in wider["passages"]] == [1, 2]
+
+
+async def test_a_tool_call_opens_its_whole_result(engine: Engine) -> None:
+    session = await engine.session("chat", model=MODEL)
+    output = "\n".join(f"line {n} of the log" for n in range(400))
+    await session.append("Read it.", assistant("", call("read1", "read", {"path": "log.txt"})))
+    await session.append(result("read1", output), "Thanks.", assistant("Done."), "What now?")
+    await session.compress(strategy="truncation")
+    async with Client(make_server(engine, session="chat")) as client:
+        _, opened = await ask(client, "recall", reference="read1", max_tokens=8_000)
+        (passage,) = opened["passages"]
+        assert output.startswith(passage["text"])
+        assert passage["length"] == len(output)
 
 
 async def test_an_answer_of_recall_has_at_most_so_many_tokens(engine: Engine) -> None:
