@@ -19,7 +19,7 @@ BIN = .venv/bin
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-run run demo browser test coverage test-model test-agents lint types fmt docs bench torture guard metrics mutants check release clean
+.PHONY: help setup setup-run run demo browser test coverage test-model test-agents lint types fmt docs bench proof torture guard metrics mutants check release clean
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -72,6 +72,9 @@ docs: setup ## Build the documentation site in build/documentation/site
 
 bench: setup ## Compare with other libraries (BENCH_ARGS=--quick; BENCH="importing counting" runs others)
 	@for name in $(BENCH); do echo "== $$name"; $(BIN)/python benchmarks/$$name.py $(BENCH_ARGS) || exit 1; done
+
+proof: setup ## Write the tables and the plot of docs/evaluation.md anew (15 minutes; PROOF_ARGS=--quick only prints)
+	$(BIN)/python benchmarks/proof.py $(PROOF_ARGS)
 
 guard: setup ## Check that nothing has become much slower
 	$(BIN)/python benchmarks/guard.py

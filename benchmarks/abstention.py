@@ -1,6 +1,6 @@
 """Abstention: the questions that recall answers with "nothing fits".
 
-    python benchmarks/abstention.py [--sets qmsum memorybank] [--foreign 12]
+    python benchmarks/abstention.py [--sets qmsum memorybank] [--foreign 12] [--json FILE]
 
 Every conversation is asked its own questions, and questions about conversations of another kind:
 for meetings those of a university, of a product team and of a parliament are three kinds; for chats
@@ -12,9 +12,12 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import random
 import re
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 from recorded import DATA
 
@@ -71,12 +74,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", nargs="+", default=["qmsum", "memorybank"])
     parser.add_argument("--foreign", type=int, default=12)
+    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
+    rows: list[dict[str, Any]] = []
     for name in options.sets:
         of_itself, of_others = asyncio.run(_measure(name, options.foreign))
         for title, fits in (("itself", of_itself), ("another kind", of_others)):
+            if not fits:
+                continue
             share = 1 - sum(fits) / len(fits)
+            rows.append({"set": name, "about": title, "questions": len(fits), "share": share})
             print(f"{name:<14} about {title:<13} {len(fits):5} questions {share:7.1%} nothing fits")
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=1))
 
 
 if __name__ == "__main__":

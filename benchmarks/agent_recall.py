@@ -1,6 +1,6 @@
 """Recall in agent sessions: questions about files, commands, errors, requests and decisions.
 
-    python benchmarks/agent_recall.py [--sets cc_cipherbox …] [--per-kind 2] [--misses]
+    python benchmarks/agent_recall.py [--sets NAME …] [--per-kind 2] [--misses] [--json FILE]
 
 The questions are generated from the structure of recorded sessions, in words of their own, with
 only the name of the thing that they ask for:
@@ -27,7 +27,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from recorded import DATA
@@ -169,7 +169,8 @@ async def _measure(options: argparse.Namespace) -> list[tuple[str, str, bool]]:
     chosen = random.Random(7)
     found: list[tuple[str, str, bool]] = []
     for name in options.sets:
-        for case in cases.read(DATA / f"{name}.jsonl"):
+        file = DATA / f"{name}.jsonl"
+        for case in cases.read(file) if file.is_file() else ():
             asked: list[Question] = []
             by_kind = groupby(sorted(questions(case), key=lambda e: e.kind), key=lambda e: e.kind)
             for _, each in by_kind:
@@ -193,12 +194,19 @@ def main() -> None:
     parser.add_argument("--per-kind", type=int, default=2)
     parser.add_argument("--tokens", type=int, default=1_500)
     parser.add_argument("--misses", action="store_true")
-    found = asyncio.run(_measure(parser.parse_args()))
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    found = asyncio.run(_measure(options))
+    rows: list[dict[str, Any]] = []
     for at, title in ((0, "set"), (1, "kind")):
         for value in sorted({each[at] for each in found}):
             good = [each[2] for each in found if each[at] == value]
-            print(f"{title:<6} {value:<22} {len(good):5} questions {sum(good) / len(good):7.1%}")
+            share = sum(good) / len(good)
+            rows.append({"by": title, "name": value, "questions": len(good), "share": share})
+            print(f"{title:<6} {value:<22} {len(good):5} questions {share:7.1%}")
     print(f"all {len(found):31} questions {sum(each[2] for each in found) / len(found):7.1%}")
+    if options.json:
+        options.json.write_text(json.dumps(rows, indent=1))
 
 
 if __name__ == "__main__":

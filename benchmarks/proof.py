@@ -6,7 +6,7 @@ Each part runs one command and replaces the text between its markers in the page
 the page stays. Recorded conversations come from ENFOLD_DATA (see `recorded`). A part without its
 files, and a library that cannot be installed, are named in the page. With `--quick` three
 conversations of each file are measured, one case of each kind of compactbench, and the page is
-printed and not written. All parts take about half an hour on two cores, `--quick` about five
+printed and not written. All parts take about a quarter of an hour on two busy cores, `--quick` about five
 minutes; the page states the duration of its run.
 """
 
@@ -248,7 +248,7 @@ def main() -> None:
     minutes = (time.monotonic() - started) / 60
     names = ", ".join(part.name for part in chosen)
     summary = f"Measured on {datetime.now(UTC):%d %B %Y} in {minutes:.0f} minutes: {names}."
-    nothing = ["All files and libraries of these parts were there."]
+    nothing = ["All files of these parts were there."]
     page = replace_part(page, "run", [summary, "", *(missing or nothing)])
     if options.quick:
         print(page)

@@ -8,7 +8,8 @@ Every conversation with questions is stored and asked each of them once. Evidenc
 - in 25 words: 25 words of it in a row are in one passage, or the whole of a shorter message.
 
 Only evidence of at least three content words counts, because "Yeah, exactly." occurs anywhere. A
-question's share is the share of its evidence that is found; the table has the mean over questions.
+question's share is the share of its evidence that is found; the table has the mean over questions,
+of all conversations and of the half that reports (see `enfold eval`).
 
 BM25 ranks whole messages (k1 1.2, b 0.75, stems without function words) and takes each message with
 one, two or four neighbours on each side, in the order of rank, as long as their lines fit the
@@ -111,11 +112,6 @@ class Bm25:
         return score
 
 
-def _nearest(at: int, neighbours: int) -> list[int]:
-    """Return a place and its neighbours on both sides, the nearest first."""
-    return [at, *(at + step * side for step in range(1, neighbours + 1) for side in (-1, 1))]
-
-
 def _words(text: str) -> list[str]:
     return [stem(word) for word in texts_of_terms(text) if is_content_word(word)]
 
@@ -123,9 +119,11 @@ def _words(text: str) -> list[str]:
 async def _measure(names: Sequence[str], tokens: int) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for name in names:
-        shares: dict[tuple[str, str], list[float]] = {}
+        shares: dict[tuple[str, str, str], list[float]] = {}
         cpu = 0.0
-        for case in cases.read(DATA / f"{name}.jsonl"):
+        found_cases = list(cases.read(DATA / f"{name}.jsonl"))
+        half_of = cases.halves(case.id for case in found_cases)
+        for case in found_cases:
             with tempfile.TemporaryDirectory() as folder:
                 async with enfold.open(f"sqlite:///{folder}/recall.db") as engine:
                     session = await engine.session(case.id, model="openai:gpt-5")
@@ -151,10 +149,21 @@ async def _measure(names: Sequence[str], tokens: int) -> list[dict[str, Any]]:
                         for who, found in answers.items():
                             for rule in (Found.has_whole, Found.has_row):
                                 share = mean(rule(found, message) for message in wanted)
-                                shares.setdefault((who, rule.__name__), []).append(share)
+                                for half in ("all", half_of[case.id]):
+                                    key = (half, who, rule.__name__)
+                                    shares.setdefault(key, []).append(share)
         rows += [
-            {"set": name, "by": who, "rule": rule, "questions": len(each), "share": mean(each)}
-            for (who, rule), each in shares.items()
+            {
+                "set": name,
+                "half": half,
+                "by": who,
+                "rule": rule,
+                "questions": len(each),
+                "share": mean(each),
+                "cpu_ms": 1_000 * cpu / len(shares["all", who, rule]),
+            }
+            for (half, who, rule), each in shares.items()
+            if half != "tuning"
         ]
         asked = len(next(iter(shares.values()), []))
         if asked:
@@ -171,7 +180,8 @@ def main() -> None:
     options = parser.parse_args()
     rows = asyncio.run(_measure(options.sets, options.tokens))
     for row in rows:
-        print(f"{row['set']:<14} {row['by']:<8} {row['rule']:<10} {100 * row['share']:5.1f} %")
+        named = f"{row['set']:<14} {row['half']:<10} {row['by']:<8} {row['rule']:<10}"
+        print(f"{named} {100 * row['share']:5.1f} %")
     if options.json:
         options.json.write_text(json.dumps(rows, indent=1))
 

@@ -19,7 +19,7 @@ from enfold.adapters.mcp import HistoryTools, make_server
 from enfold.engine import Engine, Session
 from enfold.engine.activity import read_activity
 from enfold.messages import text_of
-from enfold.testing import assistant, user
+from enfold.testing import assistant, call, result, user
 from tests.adapters.conftest import MODEL
 from tests.conftest import ROOT
 
@@ -95,6 +95,19 @@ async def test_summarized_messages_are_found_and_recalled(engine: Engine) -> Non
     recorded = await read_activity(engine)
     assert recorded.recalls == 4
     assert recorded.latest_recalls[2].text == "How many stone did the anchor weigh?"
+
+
+async def test_a_tool_call_opens_its_whole_result(engine: Engine) -> None:
+    session = await engine.session("chat", model=MODEL)
+    output = "\n".join(f"line {n} of the log" for n in range(400))
+    await session.append("Read it.", assistant("", call("read1", "read", {"path": "log.txt"})))
+    await session.append(result("read1", output), "Thanks.", assistant("Done."), "What now?")
+    await session.compress(strategy="truncation")
+    async with Client(make_server(engine, session="chat")) as client:
+        _, opened = await ask(client, "recall", reference="read1", max_tokens=8_000)
+        (passage,) = opened["passages"]
+        assert output.startswith(passage["text"])
+        assert passage["length"] == len(output)
 
 
 async def test_an_answer_of_recall_has_at_most_so_many_tokens(engine: Engine) -> None:

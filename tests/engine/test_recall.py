@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 
 import pytest
@@ -17,12 +18,15 @@ from enfold.engine.recall import (
     show_lines,
     text_budget,
 )
+from enfold.engine.state import whole_text
 from enfold.errors import InputError, NotFoundError
 from enfold.messages import Message, Text
 from enfold.summaries.fence import escape
 from enfold.testing import assistant, call, result, user
 from enfold.tokens import get
 from tests.engine.conftest import Bench, talk
+
+MARKER = re.compile(r"⟨ .+? ⟩")
 
 
 async def test_summarized_messages_are_recalled_verbatim(bench: Bench) -> None:
@@ -308,6 +312,37 @@ async def test_a_reference_opens_a_message_with_its_neighbours(bench: Bench) -> 
         await session.recall(reference="6", around=51)
     with pytest.raises(InputError, match="either a question or a reference"):
         await session.recall("red", reference="6")
+
+
+async def test_a_marker_and_a_call_open_the_whole_result_in_pages(bench: Bench) -> None:
+    session = await bench.session()
+    output = "\n".join(f"line {n} of the harbour log" for n in range(120))
+    await session.append("Read the log.")
+    for n in range(3):
+        read = assistant("", call(f"read{n}", "read", {"path": "log.txt"}))
+        await session.append(read, result(f"read{n}", output))
+    await session.append("Thanks.", assistant("Done."), "What now?")
+    await session.compress(strategy="lossless")
+    view = (await session.prepare()).view
+    texts = {shown.id: whole_text(shown.message) for shown in view.shown if shown.edit}
+    markers = {id: found[0] for id, text in texts.items() if (found := MARKER.search(text))}
+    assert markers
+    newest, marker = list(markers.items())[-1]
+    opened = await session.recall(reference=marker, tokens=100_000)
+    assert [passage.text for passage in opened.passages] == [output]
+    if list(markers.values()).count(marker) == 1:
+        assert opened.passages[0].reference == newest
+    page, start = (await session.recall(reference="read0", tokens=200)).passages[0], 0
+    while page.end < page.length:
+        start = page.end
+        page = (await session.recall(reference="read0", start=start, tokens=200)).passages[0]
+    assert start > 0
+    assert output.endswith(page.text)
+    near = await session.recall(reference="read0", around=1, tokens=2_000)
+    assert [passage.position for passage in near.passages] == [2, 3, 4]
+    for unknown in ("⟨ Reference: see elsewhere.txt ⟩", "read9"):
+        with pytest.raises(NotFoundError):
+            await session.recall(reference=unknown)
 
 
 async def test_a_line_of_a_summary_leads_to_its_messages(bench: Bench) -> None:

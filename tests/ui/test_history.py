@@ -99,6 +99,14 @@ async def test_results_follow_while_a_person_types(page: Page, server: Process) 
     await expect(results).not_to_be_attached()
 
 
+async def test_a_question_is_answered_by_recall(page: Page, server: Process) -> None:
+    await open_history(page, server)
+    await page.get_by_label("Search full history").fill("Which change of docs/file_7.md was made?")
+    found = page.get_by_role("region", name="Search results")
+    await expect(found).to_contain_text("about “Which change of docs/file_7.md was made?”")
+    await expect(found.get_by_role("link").filter(has_text="docs/file_7.md").first).to_be_visible()
+
+
 async def test_what_is_not_there_is_said_not_to_be(page: Page, server: Process) -> None:
     await open_history(page, server, asked="?q=zeppelin")
     await expect(page.get_by_text("No results for")).to_be_visible()

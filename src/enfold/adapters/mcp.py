@@ -225,8 +225,9 @@ class HistoryTools:
         Ask in plain words with query; it may be several questions, a line of a summary, a date
         ("on 7 May") or a file ("what did we change in a.py"). The answer has the messages that fit
         best, each with its reference and date; fits is false if the history has nothing about it.
-        Or name one message by its reference, with around for its neighbours on each side. A long
-        message comes in pieces: continue with start. The answer has at most max_tokens tokens.
+        Or name one message by its reference, by a marker ⟨ … ⟩ or by the id of a tool call whose
+        result was shortened, with around for its neighbours on each side. A long message comes in
+        pieces: continue with start. The answer has at most max_tokens tokens.
         """
         if bool(reference) == bool(query):
             raise InputError("use either a reference or a query")

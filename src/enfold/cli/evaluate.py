@@ -42,9 +42,9 @@ model is called. Shares are means over the questions or the conversations:
   rules      rules of --rules in the view, verbatim, after 11 compressions
   answers    marks of a model's answers from the view, with --profile
 
-A message counts as present if half of its content words occur together. A
-second table shows stricter rules: the whole text occurs (of all messages, or
-of those with content), or eight of its words in a row.
+A message counts as present if its whole text occurs. A second table shows
+other rules: 25 of its words in a row, the words of a short answer, and two
+loose rules, eight words in a row or half of its content words together.
 
 With several conversations the figures are also given for two halves: tune on
 one half and report the other.

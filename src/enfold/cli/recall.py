@@ -29,7 +29,10 @@ async def recall(
     /,
     *,
     reference: Annotated[
-        str, Parameter(help="In place of a question: a message's id or position.")
+        str,
+        Parameter(
+            help="In place of a question: a message's id or position, a marker or a call's id."
+        ),
     ] = "",
     start: Annotated[int, Parameter(help="With --reference: the character to go on from.")] = 0,
     around: Annotated[

@@ -33,8 +33,8 @@ from enfold.engine.relevance import (
     ranges,
     rank,
 )
-from enfold.engine.state import message_of, search_text
-from enfold.errors import InputError
+from enfold.engine.state import message_of, whole_text
+from enfold.errors import InputError, NotFoundError
 from enfold.records import MessageLocation, StoredMessage
 from enfold.store.search import (
     depths_between,
@@ -202,15 +202,24 @@ async def recall(session: Session, reference: str, *, max_tokens: int, start: in
 
 
 async def find_message(session: Session, reference: str) -> StoredMessage:
-    """Return a message of the branch by its id, or by its position as `7` or `#7`."""
+    """Return a message of the branch by its id, or by its position as `7` or `#7`.
+
+    A marker of the view and a tool call's id name the message that was shortened.
+    """
     position = reference.removeprefix("#")
     if _POSITION.fullmatch(position):
         return await session.look(partial(message_at, position=int(position)))
-    return await session.message(reference)
+    try:
+        return await session.message(reference)
+    except NotFoundError:
+        shown = await session.find_shown(reference)
+        if shown is None:
+            raise
+        return await session.message(shown)
 
 
 def _passage(row: StoredMessage, start: int, limit: _TokenLimit) -> Passage:
-    text = search_text(message_of(row))
+    text = whole_text(message_of(row))
     if not 0 <= start <= len(text):
         raise InputError(f"start is {start}, the message's text has {len(text):,} characters")
     piece = limit.cut(text[start:])

@@ -36,6 +36,7 @@ from enfold.engine.state import (
     search_text,
     uncounted_bodies,
     view_of,
+    whole_text,
 )
 from enfold.errors import (
     BlockedError,
@@ -376,6 +377,16 @@ class Session:
         """Return one message of the branch as it was written, summarized or not."""
         return await self._store.read(tree.on_branch, self.key, id, self.tip)
 
+    async def find_shown(self, reference: str) -> str | None:
+        """Return the id of the newest message of the view with a marker or a tool call's result.
+
+        The reference is the whole marker, such as `⟨ Content suppressed ⟩`, or the call's id.
+        """
+        state, model = await self._state()
+        view = view_of(state.rows, model.tokenizer)
+        found = (each.id for each in reversed(view.shown) if _shows(each.message, reference))
+        return next(found, None)
+
     async def look(self, reading: Callable[[Database, SearchScope], Result]) -> Result:
         """Run a function of the store on this branch."""
         return await self._store.read(reading, SearchScope(session=self.key, tip=self.tip))
@@ -401,8 +412,9 @@ class Session:
         """Return the passages of this branch that answer a question, verbatim and in order.
 
         Or, by its reference (an id, or a position such as `7`), one message from the character
-        `start` on, with `around` neighbours on each side. The lines have at most `tokens` tokens.
-        `str` of the answer is what a model is shown.
+        `start` on, with `around` neighbours on each side. A marker of the view and the id of a tool
+        call are references to the message that was shortened. The lines have at most `tokens`
+        tokens. `str` of the answer is what a model is shown.
         """
         found = await answer(
             self, question, reference=reference, start=start, around=around, tokens=tokens
@@ -723,6 +735,13 @@ class Session:
         )
         allowed = decision.threshold_tokens - sent.estimate
         return await compute_async(pipeline.with_reachable_goal, request, allowed)
+
+
+def _shows(message: Message, reference: str) -> bool:
+    results = [part for part in message.parts if isinstance(part, ToolResult)]
+    if any(part.call_id == reference for part in results):
+        return True
+    return reference.startswith("⟨ ") and reference in whole_text(message)
 
 
 def _marks(state: SessionState, view: View) -> dict[int, bool]:

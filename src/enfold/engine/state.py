@@ -178,7 +178,12 @@ def search_text(message: Message) -> str:
 
     Only the beginning of a very long message is searchable, so that its index row is soon written.
     """
-    return "\n".join(_searchable(message.parts))[:_LONGEST_SEARCH_TEXT]
+    return whole_text(message)[:_LONGEST_SEARCH_TEXT]
+
+
+def whole_text(message: Message) -> str:
+    """Return the text of a message with its tool arguments and tool results."""
+    return "\n".join(_searchable(message.parts))
 
 
 def _searchable(parts: Iterable[Part]) -> Iterable[str]:

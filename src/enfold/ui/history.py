@@ -16,6 +16,7 @@ from enfold.amounts import number
 from enfold.engine import Session
 from enfold.engine.changes import MessagePlaces, Standing
 from enfold.engine.inspection import read_messages, read_placement
+from enfold.engine.recall import RecallAnswer
 from enfold.engine.state import message_of
 from enfold.records import Branch, Hit, StoredMessage
 from enfold.ui import figures, message_text
@@ -123,10 +124,14 @@ async def _search(session: Session, query: HistoryQuery) -> None:
     async def show() -> None:
         text = (words.value or "").strip()
         hits = await session.search(text, limit=_MOST_HITS, on_branch=True) if text else ()
+        # If no message has all the words, they may be a question.
+        answer = await session.recall(text) if text and not hits else None
         if text == (words.value or "").strip():  # otherwise a later event shows its results
             results.clear()
             with results:
-                if text:
+                if answer is not None and answer.fits:
+                    _answer(session.id, answer, replace(query, query=text))
+                elif text:
                     _hits(session.id, hits, replace(query, query=text))
 
     if query.query:
@@ -158,13 +163,25 @@ def _hits(session: str, hits: Sequence[Hit], query: HistoryQuery) -> None:
             _hit(session, hit, query)
 
 
+def _answer(session: str, answer: RecallAnswer, query: HistoryQuery) -> None:
+    """Show the messages that recall finds for a question, as a model gets them."""
+    with ui.element("section").classes("ef-stack-tight").props('aria-label="Search results"'):
+        heading(f"{number(len(answer.passages), 'message')} about “{query.query}”", 3)
+        for each in answer.passages:
+            _result(session, each.position, each.role, each.day, each.text, query)
+
+
 def _hit(session: str, hit: Hit, query: HistoryQuery) -> None:
-    address = f"{query.address(session, m=hit.depth)}#m{hit.depth}"
-    with ui.link(target=address).classes("ef-hit"):
+    age = figures.age_text(figures.moment(hit.created_at))
+    _result(session, hit.depth, hit.role, age, hit.snippet, query)
+
+
+def _result(session: str, depth: int, role: str, time: str, text: str, query: HistoryQuery) -> None:
+    with ui.link(target=f"{query.address(session, m=depth)}#m{depth}").classes("ef-hit"):
         with ui.element("div").classes("ef-row ef-dotted ef-small ef-soft"):
-            ui.label(message_text.place_text(hit.depth, hit.role))
-            ui.label(figures.age_text(figures.moment(hit.created_at)))
-        shown = markup(hit.snippet, find_matches(hit.snippet, query.query))
+            ui.label(message_text.place_text(depth, role))
+            ui.label(time)
+        shown = markup(text, find_matches(text, query.query))
         ui.html(shown, sanitize=False).classes("ef-snippet ef-small").props("dir=auto")
 
 

@@ -48,3 +48,19 @@ async def test_a_question_is_answered_from_one_session(ann: Client, ben: Client)
     too_many = {"reference": "1", "around": "51"}
     assert (await ann.get("/api/sessions/chat/recall", params=too_many)).status_code == 400
     assert (await ann.get("/api/sessions/none/recall", params=query)).status_code == 404
+
+
+async def test_a_tool_call_opens_its_whole_result(client: Client) -> None:
+    output = "\n".join(f"line {n} of the log" for n in range(400))
+    calls = [{"id": "read1", "type": "function", "function": {"name": "read", "arguments": "{}"}}]
+    said = [
+        {"role": "user", "content": "Read it."},
+        {"role": "assistant", "content": None, "tool_calls": calls},
+        {"role": "tool", "tool_call_id": "read1", "content": output},
+        *({"role": "user", "content": text} for text in ("Thanks.", "What now?")),
+    ]
+    await client.post("/api/sessions", json={"id": "log"})
+    await client.post("/api/sessions/log/messages", json={"messages": said})
+    query = {"reference": "read1", "tokens": "50000"}
+    opened = (await client.get("/api/sessions/log/recall", params=query)).json()
+    assert [each["text"] for each in opened["passages"]] == [output]

@@ -15,7 +15,10 @@ import pytest
 from google.genai import errors as google_errors
 from starlette.responses import JSONResponse, Response
 
+import enfold
 from enfold.server.callers import ON_THIS_MACHINE
+from enfold.server.proxy.recall import answer_recall
+from enfold.testing import assistant, call, result
 from tests.server.proxy.stage import Stage, stage
 from tests.server.proxy.voices import (
     INPUT,
@@ -92,6 +95,27 @@ async def test_what_was_folded_is_recalled_and_the_client_sees_one_reply(
     assert '"recall"' in json.dumps(second["tools"])
     assert _sent(on, 1)[: len(_sent(on, 0))] == _sent(on, 0)
     assert "recall" not in str(heard.raw)
+
+
+@pytest.mark.parametrize("form", ["openai", "anthropic"])
+async def test_the_model_opens_a_message_by_its_place(on: Stage, form: str) -> None:
+    open_first = Use("r1", "recall", {"reference": "1", "around": 1})
+    on.provider.script = script([open_first], [Say("It is teal.")])
+    async with _client(on, form) as talker:
+        await talker.hear(stream=False)
+    assert SECRET in json.dumps(_sent(on)[-1])
+
+
+async def test_the_model_opens_a_shortened_result_by_its_call(tmp_path: Path) -> None:
+    output = "\n".join(f"line {n} of the log" for n in range(60))
+    async with enfold.open(f"sqlite:///{tmp_path / 'chat.db'}") as engine:
+        session = await engine.session("chat", model="openai:gpt-5")
+        await session.append("Read it.", assistant("", call("read1", "read", {"path": "log"})))
+        await session.append(result("read1", output), "Thanks.", assistant("Done."), "And now?")
+        opened = await answer_recall(session, '{"reference": "read1"}', max_tokens=2_000)
+        absent = await answer_recall(session, '{"reference": "read2"}', max_tokens=2_000)
+    assert output in opened
+    assert absent.startswith("Not answered")
 
 
 @every_form

@@ -315,8 +315,10 @@ async def recall(
     reference: Annotated[
         str,
         Query(
-            max_length=256,
-            description="In place of a question: a message's id or position.",
+            max_length=512,
+            description=(
+                "In place of a question: a message's id or position, a marker or a call's id."
+            ),
             examples=[""],
         ),
     ] = "",
