@@ -37,6 +37,8 @@ PAGES = {
 BATCH = 5_000
 PATIENCE = 120.0
 """Seconds for the server's start."""
+SETTLING = 5.0
+"""Seconds for work that the server does after its start."""
 
 
 async def fill(path: Path, sessions: int, messages: int) -> None:
@@ -68,6 +70,7 @@ def measure(path: Path, rounds: int) -> dict[str, float]:
     try:
         address = f"http://127.0.0.1:{port}"
         _wait(f"{address}/readyz")
+        time.sleep(SETTLING)
         return {
             name: min(_cpu_of(server.pid, f"{address}{page}") for _ in range(rounds))
             for name, page in PAGES.items()
@@ -108,7 +111,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Measure pages of the web UI.")
     parser.add_argument("--messages", type=int, default=1_000_000)
     parser.add_argument("--sessions", type=int, default=2_000)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=9)
     given = parser.parse_args()
     stores = {
         "one session, 1,000 messages": (1, 1_000),
