@@ -82,6 +82,7 @@ def test_a_wrong_option_is_told_the_right_one(enfold: Enfold) -> None:
 
 def test_an_argument_too_many_is_named(enfold: Enfold) -> None:
     enfold("count", "a.json", "b.json").refused("one argument too many: 'b.json'")
+    enfold("sessions", "delte").refused("no command 'delte'", "Did you mean 'delete'?")
 
 
 @pytest.mark.parametrize(

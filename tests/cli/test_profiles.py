@@ -240,11 +240,11 @@ def test_the_prompt_is_shown_before_it_is_used(stored: Enfold, tmp_path: Path) -
 def test_one_that_condenses_for_others_is_removed_by_force(stored: Enfold) -> None:
     stored("profiles", "add", "cheap", *WORK)
     stored("profiles", "add", "work", *WORK, "--condensing-profile", "cheap")
-    stored("profiles", "remove", "cheap").refused("'cheap' condenses for work")
-    assert stored("profiles", "remove", "cheap", "--force").code == 0
+    stored("profiles", "delete", "cheap").refused("'cheap' condenses for work")
+    assert stored("profiles", "delete", "cheap", "--force").code == 0
     (left,) = stored("profiles", "--json").json
     assert left["name"] == "work"
-    stored("profiles", "remove", "cheap").refused("no profile 'cheap'")
+    stored("profiles", "delete", "cheap").refused("no profile 'cheap'")
 
 
 def test_the_costs_of_profiles_are_compared(stored: Enfold) -> None:

@@ -217,5 +217,6 @@ async def test_the_page_needs_nothing_from_elsewhere(client: Client) -> None:
     page = await client.get("/docs")
     assert page.status_code == 200
     assert "://" not in page.text
+    assert (await client.get("/api")).text == page.text
     described = (await client.get("/openapi.json")).json()
     assert "/api/sessions/{session}" in described["paths"]

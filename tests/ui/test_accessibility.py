@@ -87,6 +87,41 @@ async def test_axe_finds_nothing_serious_on_any_page(
         assert not found, "\n".join(found)
 
 
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+async def test_axe_finds_nothing_serious_in_dialogs_and_on_a_compressed_session(
+    browser: Browser, server: Process, api: Api, axe: str, dark: bool
+) -> None:
+    name = "dark" if dark else "light"
+    api.model("test:small", max_input=8_000, max_output=1_000, retention_tokens=300)
+    path = api.session(name, *talk(30), model="test:small", title="Read aloud")
+    api.compress(name)
+    api.append(name, *talk(30))
+    async with window(browser, dark=dark) as (page, _):
+        found: list[str] = []
+        await page.goto(server.address + path)
+        for button, dialog in (
+            ("Explain", "Context"),
+            ("Pinned messages", "Pinned messages"),
+            ("Summarize", "Summarize conversation history"),
+        ):
+            await page.get_by_role("button", name=button).first.click()
+            opened = page.get_by_role("dialog", name=dialog)
+            await expect(opened).to_be_visible()
+            await page.wait_for_load_state("networkidle")
+            found += await serious(page, axe)
+            await page.keyboard.press("Escape")
+            await expect(opened).to_be_hidden()
+        await page.keyboard.press("Control+k")
+        await expect(page.get_by_role("dialog")).to_be_visible()
+        found += await serious(page, axe)
+        for changes in (f"{path}/changes/{api.summaries(name)[0]['id']}", f"{path}/history"):
+            await page.goto(server.address + changes)
+            await expect(page.get_by_role("heading", level=1)).to_be_visible()
+            await page.wait_for_load_state("networkidle")
+            found += await serious(page, axe)
+        assert not found, "\n".join(found)
+
+
 async def test_a_missing_page_says_so_and_leads_back(
     watched: tuple[Page, object], server: Process
 ) -> None:

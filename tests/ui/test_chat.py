@@ -151,6 +151,7 @@ async def test_commands_are_completed_and_done(page: Page, server: Process, api:
     await expect(told).not_to_be_attached()
     await say(page, "/nonsense")
     await expect(page.get_by_text("no command /nonsense")).to_be_visible()
+    await expect(page.get_by_role("textbox", name="Message")).to_have_value("/nonsense")
 
 
 @pytest.mark.parametrize("text", ["مرحبا بالعالم", "x" * 400])

@@ -181,7 +181,7 @@ def _usage_error(error: CycloptsError) -> Iterator[str]:
     """Explain wrong arguments and point to the help."""
     names = [name for name in error.app or () if not name.startswith("-")]
     match error:
-        case UnusedCliTokensError(unused_tokens=[word, *_]) if error.command_chain:
+        case UnusedCliTokensError(unused_tokens=[word, *_]) if not names:
             yield f"one argument too many: {word!r}."
         case (
             UnknownCommandError(unused_tokens=[word, *_])

@@ -240,17 +240,20 @@ async def set_key(name: Name, /, *, db: Db = None) -> None:
 
 
 @app.command
-async def remove(
+async def delete(
     name: Name,
     /,
     *,
-    force: Annotated[bool, Parameter(help="Remove it even if it condenses for others.")] = False,
+    force: Annotated[bool, Parameter(help="Delete it even if it is in use.")] = False,
     db: Db = None,
 ) -> None:
-    """Remove a profile and its stored key."""
+    """Delete a profile and its stored key."""
     async with open_engine(db) as engine:
         await engine.profiles.remove(name, force=force)
-    say(f"{name} removed")
+    say(f"{name} deleted")
+
+
+app.command(delete, name="remove", show=False)  # its name in 0.1
 
 
 async def _limits(engine: Engine, name: str) -> str:

@@ -519,7 +519,7 @@ def _uses(db: Database, name: str) -> ProfileUses:
 def _remove(db: Database, name: str, *, force: bool) -> None:
     uses = _uses(db, name)
     if not force and (uses.condenses_for or uses.settings):
-        raise ConfigError(f"profile {name!r} {uses}; change that first, or force it")
+        raise ConfigError(f"profile {name!r} {uses}; change that first, or use force")
     for setting in uses.settings:
         catalog.delete_setting(db, "global", setting)
     for other in uses.condenses_for:

@@ -86,7 +86,8 @@ def create_api(
     api.state.body_limit = body_limit
     for router in ROUTERS:
         api.include_router(router)
-    api.add_api_route("/docs", docs_page, include_in_schema=False)
+    for path in ("/docs", "/api"):
+        api.add_api_route(path, docs_page, include_in_schema=False)
     return api
 
 

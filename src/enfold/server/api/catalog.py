@@ -153,7 +153,7 @@ async def delete_profile(
     profile: Name,
     engine: TheEngine,
     _: TheOwner,
-    force: Annotated[bool, Query(description="Delete it even if it condenses for others.")] = False,  # noqa: FBT002 - a query's name
+    force: Annotated[bool, Query(description="Delete it even if it is in use.")] = False,  # noqa: FBT002 - a query's name
 ) -> Response:
     """Delete a profile and its stored key."""
     await engine.profiles.remove(name_in(profile), force=force)

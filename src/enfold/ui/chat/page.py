@@ -351,8 +351,7 @@ class ChatPage:
     async def _submit(self, text: str) -> bool:
         """Store a message, show it, then have it answered; or run a command."""
         if commands.is_command(text):
-            await self._command(text)
-            return True
+            return await self._command(text)
         if self._turns.is_busy:
             ui.notify(BUSY, position="top")
             return False
@@ -402,26 +401,28 @@ class ChatPage:
         self._framed.title.set_text(title)
         await self._framed.sessions.refresh()
 
-    async def _command(self, text: str) -> None:
+    async def _command(self, text: str) -> bool:
+        """Run a command; return False if it failed, so that its text can be corrected."""
         if text.split(maxsplit=1)[0].lower() == "/summarize":
             self._compression.start()
-            return
+            return True
         await self._answering.is_available()
         try:
             async with self._audit(text):
                 outcome = await commands.run_command(self._talk, text)
         except EnfoldError as error:
             notify_error(error)
-            return
+            return False
         if outcome.text:
             self._show_output(outcome.text)
         if outcome.action is ScreenAction.LEAVE:
             ui.navigate.to("/")
-            return
+            return True
         await self._answering.show()
         await self.refresh()
         if outcome.action is ScreenAction.ANSWER:
             await self._answer()
+        return True
 
     def _audit(self, text: str) -> AbstractAsyncContextManager[None]:
         """Return the context in which a command runs: changes go to the audit log."""
