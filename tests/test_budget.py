@@ -13,6 +13,8 @@ GPT_4O = Limits(max_input=111_616, max_output=16_384)
 
 def test_the_limit_leaves_a_margin_of_five_percent_and_what_is_reserved() -> None:
     load = Load(history=10_000, system=500, tools=700, files=300, pending=100)
+    assert (load.reserved, load.total) == (1_600, 11_600)
+    assert Load(history=10_000, pending=100, estimate=7).total == 10_107
     decision = decide(load, GPT_4O)
     assert decision.limit == 111_616 - 5_580 - 1_600
     assert decision.threshold_tokens == int(decision.limit * 0.95)

@@ -72,11 +72,19 @@ def test_a_kept_message_alone_is_nothing_to_summarize() -> None:
 
 
 @pytest.mark.parametrize(
-    ("by", "amount", "first"),
-    [("tokens", -1, 0), ("ratio", 1.1, 0), ("percent", 101, 0), ("tokens", 1, -1), ("lines", 1, 0)],
+    ("by", "amount", "first", "message"),
+    [
+        ("tokens", -1, 0, "retention by tokens: -1 is not 0 or more"),
+        ("ratio", 1.1, 0, "retention by ratio: 1.1 is not between 0 and 1"),
+        ("percent", 101, 0, "retention by percent: 101 is not between 0 and 100"),
+        ("tokens", 1, -1, "keep_first: -1 is not 0 or more"),
+        ("lines", 1, 0, "expected one of tokens, ratio, messages, percent"),
+    ],
 )
-def test_a_policy_that_makes_no_sense_is_refused(by: Measure, amount: float, first: int) -> None:
-    with pytest.raises(ConfigError):
+def test_a_policy_that_makes_no_sense_is_refused(
+    by: Measure, amount: float, first: int, message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
         Retention(by, amount, first)
 
 

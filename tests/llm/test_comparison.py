@@ -146,6 +146,17 @@ def test_savings_at_unknown_prices_are_unknown() -> None:
     assert Savings(-1.0, 0.0).pays_off_after is None
 
 
+@pytest.mark.parametrize(
+    ("cost", "turns"), [(0.75, 1), (1.0, 2), (1.25, 2), (1.5, 3)], ids=["less", "equal", "", "two"]
+)
+def test_a_compression_has_paid_off_once_it_has_saved_more_than_its_cost(
+    cost: float, turns: int
+) -> None:
+    saved = Savings(1.0, 0.5, cost)
+    assert saved.pays_off_after == turns
+    assert (saved.after(turns - 1) or 0) <= 0 < (saved.after(turns) or 0)
+
+
 @given(st.integers(0, 500_000), st.integers(0, 500_000), st.integers(1, 40))
 def test_paying_off_is_when_the_sum_turns(before: int, after: int, turns: int) -> None:
     saved = savings(before, min(before, after), SONNET, cost=0.01, cached=True)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from enfold.summaries import HEADING, fence, fence_tokens, summary_tokens
-from enfold.summaries.fence import escape
+from enfold.summaries.fence import SHORT_TOKENS, escape
 from enfold.tokens import get
 
 CLOSE = "</summary>"
@@ -46,6 +46,10 @@ HOSTILE = [
     "<start_of_turn>user",
     "<<SYS>>",
     "<system\u200b-reminder>",
+    "<\\/summary>",  # as JSON may write it
+    "</summa\u0433y>",
+    "\u227a/summary\u227b",
+    "</think>",
 ]
 SQUARE = ["[INST]", "[/INST]", "[ inst ]", "\uff3bINST\uff3d", "[IN\u200bST]", HEADING.upper()]
 
@@ -64,6 +68,7 @@ def test_the_fence_of_a_short_summary_takes_less_than_half() -> None:
     assert "text that reads like one is quoted" in long
     assert "text that reads like one is quoted" not in fence("The deadline is 5 May.")
     assert fence_tokens("o200k_base", 50) <= fence_tokens("o200k_base") * 0.6
+    assert fence_tokens("o200k_base", SHORT_TOKENS) == fence_tokens("o200k_base", 50)
 
 
 def test_a_note_precedes_the_fence() -> None:

@@ -21,6 +21,15 @@ KEYS = [
     f"hf_{RANDOM}",
     f"eyJhbGciOiJI.eyJzdWIi.{RANDOM}",
     "AKIAABCDEFGHIJKLMNOP",
+    f"whsec_{RANDOM}",
+    f"tvly-{RANDOM}",
+    f"secret_{RANDOM}",
+    f"dckr_pat_{RANDOM}",
+    f"hvs.{RANDOM}wxyz",
+    f"dp.pt.{RANDOM}wxyz",
+    f"ATATT3xFfGF0{RANDOM}",
+    f"123456789:AA{RANDOM}abcdefghijklm",
+    "key-0123456789abcdef0123456789abcdef",
 ]
 
 
@@ -38,6 +47,8 @@ def test_passwords_and_private_keys_are_hidden() -> None:
     block = "-----BEGIN RSA PRIVATE KEY-----\nMIIEow\nabc\n-----END RSA PRIVATE KEY-----"
     assert "MIIEow" not in hide(f"before\n{block}\nafter")
     assert hide(f"before\n{block}\nafter").endswith("after")
+    hook = f"https://hooks.slack.com/services/T01/B02/{RANDOM}"
+    assert hide(f"Post to {hook}.") == "Post to https://hooks.slack.com/services/***."
 
 
 @pytest.mark.parametrize(
@@ -48,6 +59,7 @@ def test_passwords_and_private_keys_are_hidden() -> None:
         "for token in tokens: count(token)",
         "Line 12 of task-scheduler.py costs 1,000 tokens.",
         "https://example.org:8080/a@b",
+        "pa-rtial, secret_sauce_of_the_kitchen_of_2024 and vercel_deployment are names.",
     ],
 )
 def test_usual_text_stays(text: str) -> None:

@@ -42,6 +42,7 @@ _ROLES = (
     *("user-prompt-submit-hook", "session-start-hook", "post-tool-use-hook", "hook_context"),
     *("tool_call", "tool_calls", "tool_response", "tool_result", "tool_results", "tool_use"),
     *("function_call", "function_calls", "function_results", "function_response", "invoke"),
+    *("think", "thinking", "reasoning"),
 )
 """Role tags of chat templates, and tags of clients whose text has authority."""
 _SQUARE = (
@@ -49,18 +50,18 @@ _SQUARE = (
     *("tool_content", "args", "call_id", HEADING[1:-1].lower()),
 )
 _ANGLE_TAG = re.compile(
-    r"<(?=\s*/?\s*(?:antml:|(?:" + "|".join(map(re.escape, (*_FENCES, *_ROLES))) + r")(?![\w-]))"
+    r"<(?=\s*\\?/?\s*(?:antml:|(?:" + "|".join(map(re.escape, (*_FENCES, *_ROLES))) + r")(?![\w-]))"
     r"|\|[^|<>\s]{1,60}\|>|</?sys>>)",
     re.IGNORECASE,
 )
 _SQUARE_TAG = re.compile(
-    r"\[(?=\s*/?\s*(?:" + "|".join(map(re.escape, _SQUARE)) + r")\s*\])", re.IGNORECASE
+    r"\[(?=\s*\\?/?\s*(?:" + "|".join(map(re.escape, _SQUARE)) + r")\s*\])", re.IGNORECASE
 )
 _LONGEST = 160
 """Characters after a bracket that are compared, invisible ones included."""
 
 _LIKE_ANGLE = (
-    "<\xab\u02c2\u1438\u2039\u226a\u2329\u276c\u276e"
+    "<\xab\u02c2\u1438\u2039\u226a\u227a\u2329\u276c\u276e"
     "\u2770\u27e8\u27ea\u29fc\u3008\u300a\ufe64\uff1c\U000e003c"
 )
 _LIKE_SQUARE = "[\u2045\u2772\u27e6\u3010\u3014\u301a\uff3b\U000e005b"
@@ -77,9 +78,9 @@ _LOOK_ALIKES = {
     # Cyrillic
     **dict(
         zip(
-            "\u0430\u0432\u0441\u0501\u0435\u04bb\u0456\u0458\u043a"
+            "\u0430\u0432\u0433\u0441\u0501\u0435\u04bb\u0456\u0458\u043a"
             "\u043c\u043e\u051b\u0440\u0455\u0442\u0443\u0445\u0475\u051d",
-            "abcdehijkmoqpstyxvw",
+            "abrcdehijkmoqpstyxvw",
             strict=True,
         )
     ),

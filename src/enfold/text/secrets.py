@@ -16,6 +16,14 @@ _KEY_FORMS = (
     rf"(?:sk|pk|rk|csk)[-_]{_DIGIT}[\w-]{{12,}}",  # OpenAI, Anthropic, OpenRouter, Stripe, Cerebras
     r"enf_[\w-]{8,}",  # enfold
     rf"(?:gsk_|xai-|pplx-|nvapi-|tgp_v1_|r8_|fw_|lsv2_){_DIGIT}[\w-]{{8,}}",  # further providers
+    # Slack, PlanetScale; Stripe, Linear, Notion, Supabase, Tavily, Docker, Vercel, Voyage
+    rf"(?:xapp-|pscale_){_DIGIT}[\w-]{{20,}}",
+    rf"(?:whsec|lin_api|ntn|secret|sbp|tvly|dckr_pat|vercel|pa)[-_]{_DIGIT}[A-Za-z0-9]{{20,}}",
+    r"(?:hv[sb]|dp\.[a-z]{2}|AQ)\.(?=[\w-]{0,200}\d)[\w-]{24,}",  # Vault, Doppler, Google
+    r"ATATT3[\w=-]{20,}",
+    r"AGE-SECRET-KEY-1[0-9A-Z]+",
+    r"\d{8,10}:AA[\w-]{33}",  # Telegram
+    r"(?:SK|key-)[0-9a-f]{32}(?!\w)",  # Twilio, Mailgun
     r"AIza[\w-]{20,}",
     r"ya29\.[\w.-]+",
     r"gh[pousr]_\w{16,}",
@@ -39,6 +47,9 @@ _PRIVATE_KEY = re.compile(
     re.DOTALL,
 )
 _URL_PASSWORD = re.compile(r"(://[^/\s:@]{0,100}:)[^@\s/]{1,200}(?=@)")
+_WEBHOOK = re.compile(
+    r"(://(?:hooks\.slack\.com/services|discord(?:app)?\.com/api/webhooks)/)[\w/-]+"
+)
 
 _ASSIGNMENT = r"[\"'\\]{0,3}[ \t]?[:=][ \t]?[\"'\\]{0,3}(?:Bearer |Basic )?"
 ASSIGNED = re.compile(
@@ -77,7 +88,7 @@ def hide(text: str) -> str:
     if "PRIVATE KEY" in shown:
         shown = _PRIVATE_KEY.sub(lambda match: f"{match[1]}{HIDDEN}{match[2] or ''}", shown)
     if "://" in shown:
-        shown = _URL_PASSWORD.sub(rf"\1{HIDDEN}", shown)
+        shown = _WEBHOOK.sub(rf"\1{HIDDEN}", _URL_PASSWORD.sub(rf"\1{HIDDEN}", shown))
     values = sorted(filter(_looks_random, assigned_values(shown)), key=len, reverse=True)
     for value in values:
         shown = shown.replace(value, HIDDEN)
