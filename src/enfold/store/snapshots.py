@@ -248,8 +248,10 @@ def erase(db: Database, session: SessionKey, id: str) -> Snapshot:
 
 def last_undo(db: Database, session: SessionKey, tip: str | None = None) -> Undo | None:
     """Return the newest undo on the branch that ends at `tip`, or on the current one."""
-    bottom = tree.tip_node(db, session, tip)
     rows = db.rows("undos", session=session)
+    if not rows:
+        return None
+    bottom = tree.tip_node(db, session, tip)
     there = tree.on_path(db, bottom.key, [row["key"] for row in rows if row["key"]])
     for row in rows:
         if row["key"] in there or row["key"] is None:

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
+from functools import lru_cache
+from typing import Any
 
 from enfold.errors import IntegrityError, NotFoundError
 from enfold.identity import chain, digest
@@ -138,8 +140,11 @@ def _as_node(row: Row) -> Node:
     return Node(**{**{name: row[name] for name in _OF_NODE}, "jump": row["jump"] or 0})
 
 
-_WRITTEN = tuple(field.name for field in fields(StoredMessage) if field.name != "parent")
+_COLUMNS = tuple(field.name for field in fields(StoredMessage))
+_WRITTEN = tuple(name for name in _COLUMNS if name != "parent")
 """The fields of a message that are columns; its parent is stored by key."""
+_SHORT_BODY = 4_000
+"""Bytes of a message that is remembered after it was checked."""
 
 
 def append(
@@ -323,10 +328,9 @@ def segments(
     found: list[list[Row]] = [[] for _ in ends]
     tops = [0] * len(ends)
     for row in db.rows("segments", session=session, segments=dump_text(list(ends))):
-        values = dict(row)
-        place = values.pop("place")
-        tops[place] = values.pop("above")
-        found[place].append(values)
+        place = row["place"]
+        tops[place] = row["above"]
+        found[place].append(row)
     return [_without_gap(_in_order(rows), above) for rows, above in zip(found, tops, strict=True)]
 
 
@@ -444,7 +448,14 @@ def _without_gap(messages: tuple[StoredMessage, ...], above: int) -> tuple[Store
 
 def _message(row: Row) -> StoredMessage:
     """Return the message; raise `IntegrityError` if its bytes have changed."""
-    message = StoredMessage(**row)
+    values = tuple(map(row.__getitem__, _COLUMNS))
+    return (_checked if len(row["body"]) <= _SHORT_BODY else _checked.__wrapped__)(values)
+
+
+# A view is read for every turn, and most of its messages are those of the turn before.
+@lru_cache(maxsize=2_048)
+def _checked(values: tuple[Any, ...]) -> StoredMessage:
+    message = StoredMessage(*values)
     if digest(message.body) != message.digest:
         raise IntegrityError(
             f"message {message.id} no longer matches its digest; restore the database from a backup"
