@@ -112,8 +112,8 @@ async def test_a_server_that_misbehaves_is_told_without_its_words(
     answer: Answer, error: type[GatewayError]
 ) -> None:
     async with Loopback(answer) as server:
+        seconds = 0.2 if answer.silent else 60
         with pytest.raises(error, match="the list of models of compatible") as caught:
-            seconds = 0.2 if answer.silent else 60
             await discover(connection("compatible", server), timeout=seconds)
     assert KEY not in repr(caught.value)
     assert caught.value.__context__ is None or KEY not in repr(caught.value.__context__)
