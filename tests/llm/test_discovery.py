@@ -113,6 +113,7 @@ async def test_a_server_that_misbehaves_is_told_without_its_words(
 ) -> None:
     seconds = 0.2 if answer.silent else 60
     async with Loopback(answer) as server:
+        seconds = 0.2 if answer.silent else 60
         with pytest.raises(error, match="the list of models of compatible") as caught:
             await discover(connection("compatible", server), timeout=seconds)
     assert KEY not in repr(caught.value)
