@@ -54,8 +54,10 @@ async def fill(path: Path, sessions: int, messages: int) -> None:
 
 
 def _message(index: int) -> Message:
-    role = "assistant" if index % 2 else "user"
-    return Message(role, (Text(f"Line {index}: the boat leaves at {index % 24}:00."),))
+    return Message(
+        "assistant" if index % 2 else "user",
+        (Text(f"Line {index}: the boat leaves at {index % 24}:00."),),
+    )
 
 
 def measure(path: Path, rounds: int) -> dict[str, float]:

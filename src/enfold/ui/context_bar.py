@@ -215,10 +215,10 @@ def explain(
         accepted += f" This session is set to a window of {window:,} tokens."
     yield f"{accepted} The limit of {meter.limit:,} tokens has a safety margin of 5 %{correction}."
     reply = min(DEFAULT_MAX_TOKENS, model.within(window).max_output)
+    margin = figures.share_text(TOKEN_BUFFER_PERCENTAGE)
     yield (
-        f"{reply:,} tokens are reserved for the reply, and {TOKEN_BUFFER_PERCENTAGE:.0%} of the "
-        f"window is a margin, so the history may have at most {max(0, decision.hard_tokens):,} "
-        "tokens."
+        f"{reply:,} tokens are reserved for the reply, and {margin} of the window are a margin, "
+        f"so the history may have at most {max(0, decision.hard_tokens):,} tokens."
     )
     yield (
         f"The conversation has {status.messages:,} messages. Summarize shows how many of them a "
