@@ -425,10 +425,10 @@ async def measure_kinds(
         answer = await recall_found(session, probe.question, max_tokens=RECALL_TOKENS)
         texts = TextIndex((*shown, *(passage.text for passage in answer.passages)))
         wanted = [each for i in probe.evidence if says_something(each := case.messages[i])]
-        shares = [
+        verbatim, in_a_row = (
             mean(map(rule, wanted)) if wanted else None for rule in (texts.has_whole, texts.has_row)
-        ]
-        found.append(ProbeResult(probe.category, *shares, answer.fits))
+        )
+        found.append(ProbeResult(probe.category, verbatim, in_a_row, answer.fits))
     return tuple(found)
 
 
