@@ -6,8 +6,8 @@ Each part runs one command and replaces the text between its markers in the page
 the page stays. Recorded conversations come from ENFOLD_DATA (see `recorded`). A part without its
 files, and a library that cannot be installed, are named in the page. With `--quick` three
 conversations of each file are measured, one case of each kind of compactbench, and the page is
-printed and not written. All parts take about a quarter of an hour on two busy cores, `--quick` about five
-minutes; the page states the duration of its run.
+printed and not written. All parts take about a quarter of an hour on two busy cores, `--quick`
+about five minutes; the page states the duration of its run.
 """
 
 from __future__ import annotations

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from enfold.errors import ConfigError
 from enfold.evaluation.measures import NEWEST, RULES, Method
+from enfold.evaluation.report import kind_rows
 from enfold.evaluation.run import CaseResult, EvaluationPlan, measure
 
 
@@ -82,3 +85,27 @@ def test_a_result_is_on_target_from_80_percent_of_it(after: int, expected: bool)
 def test_a_budget_is_a_share_or_tokens() -> None:
     assert Method("native", 0.25).target(1_000) == 250
     assert Method("native", 300).target(1_000) == 300
+
+
+def test_kinds_of_questions_are_reported_apart(tmp_path: Path) -> None:
+    said = ["The anchor weighs nine stone and three pounds.", "The regatta takes place on 7 May."]
+    said += [f"Crate {n} of rope number {n} went to the store house." for n in range(30)]
+    kinds = {
+        "What does the anchor weigh?": ("fact", ["m0"]),
+        "When is the regatta?": ("temporal", ["m1"]),
+        "Which orchestra conductor rehearsed symphonies?": ("abstention", []),
+    }
+    probes = [
+        {"question": question, "category": kind, "evidence_message_ids": evidence}
+        for question, (kind, evidence) in kinds.items()
+    ]
+    messages = [{"id": f"m{n}", "role": "user", "content": each} for n, each in enumerate(said)]
+    file = tmp_path / "kinds.jsonl"
+    file.write_text(json.dumps({"id": "k", "messages": messages, "probes": probes}) + "\n")
+    found = measure([file], EvaluationPlan((Method(NEWEST, 0.2),), chained=False))
+    assert list(kind_rows(found)) == [
+        ["newest", "abstention", "1", "–", "–", "100.0%"],
+        ["newest", "fact", "1", "100.0%", "100.0%", "0.0%"],
+        ["newest", "temporal", "1", "100.0%", "100.0%", "0.0%"],
+    ]
+    assert list(kind_rows([replace(each, kinds=each.kinds[:1]) for each in found])) == []

@@ -164,3 +164,5 @@ def _show(found: list[CaseResult], *, json: bool) -> None:
             list(report.SENSITIVITY_COLUMNS),
             list(report.sensitivity_rows(rules)),
         )
+    if kinds := list(report.kind_rows(found)):
+        put_table("Questions by kind", list(report.KIND_COLUMNS), kinds)

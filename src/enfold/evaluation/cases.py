@@ -105,6 +105,16 @@ def _probe(value: Any, places: Mapping[str, int]) -> Probe:
     )
 
 
+_LOCOMO_KINDS = {
+    "1": "several sessions",
+    "2": "temporal",
+    "3": "inference",
+    "4": "one session",
+    "5": "abstention",
+}
+"""The kinds of LoCoMo's questions by number."""
+
+
 def _locomo(value: Any, place: str, _path: Path) -> Iterator[Case]:
     with located(place):
         conversation = _object(value, "conversation")
@@ -117,7 +127,7 @@ def _locomo(value: Any, place: str, _path: Path) -> Iterator[Case]:
                 str(each["question"]),
                 _text(each.get("answer")),
                 tuple(places[id] for id in _evidence(each) if id in places),
-                str(each.get("category", "")),
+                _LOCOMO_KINDS.get(str(each.get("category", "")), ""),
             )
             for each in _list(value, "qa")
         )
@@ -161,6 +171,8 @@ def _longmemeval(value: Any, place: str, _path: Path) -> Iterator[Case]:
             messages += [_turn(turn, _time(date, *_LONGMEMEVAL_TIMES)) for turn in session]
         evidence = tuple(index for index, turn in enumerate(turns) if turn.get("has_answer"))
         question, kind = str(value["question"]), str(value.get("question_type", ""))
+        if str(value.get("question_id", "")).endswith("_abs"):
+            kind = "abstention"
         probe = Probe(question, _text(value.get("answer")), evidence, kind)
     id = f"longmemeval/{value.get('question_id', place)}"
     yield Case(id, Conversation(tuple(messages)), (probe,))

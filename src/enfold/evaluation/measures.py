@@ -399,6 +399,38 @@ async def measure_evidence(
     return Evidence(by_rule, longest)
 
 
+@dataclass(frozen=True, slots=True)
+class ProbeResult:
+    """The figures of one question, for means by kind."""
+
+    kind: str
+    verbatim: float | None
+    """The share of its evidence in the view or found by recall. None without evidence."""
+    in_a_row: float | None
+    """The same if 25 words in a row are enough."""
+    is_answered: bool
+    """False if recall says that nothing fits."""
+
+
+async def measure_kinds(
+    case: Case, view: Sequence[Message], session: Session
+) -> tuple[ProbeResult, ...]:
+    """Measure each question that has a kind, such as `temporal` or `abstention`."""
+    shown = [text_of(message.parts) for message in view]
+    found: list[ProbeResult] = []
+    for probe in case.probes:
+        if not probe.category:
+            continue
+        answer = await recall_found(session, probe.question, max_tokens=RECALL_TOKENS)
+        texts = TextIndex((*shown, *(passage.text for passage in answer.passages)))
+        wanted = [each for i in probe.evidence if says_something(each := case.messages[i])]
+        verbatim, in_a_row = (
+            mean(map(rule, wanted)) if wanted else None for rule in (texts.has_whole, texts.has_row)
+        )
+        found.append(ProbeResult(probe.category, verbatim, in_a_row, answer.fits))
+    return tuple(found)
+
+
 def _shares(sets: tuple[set[int], set[int], set[int]], wanted: Sequence[int]) -> tuple[float, ...]:
     return tuple(share(each, wanted) for each in sets)
 

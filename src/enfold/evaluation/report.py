@@ -17,6 +17,7 @@ from enfold.evaluation.measures import (
     RULE_NAMES,
     Evidence,
     Method,
+    ProbeResult,
     Reach,
 )
 from enfold.evaluation.run import CaseResult
@@ -312,6 +313,31 @@ def sensitivity_rows(found: Iterable[RuleSummary]) -> Iterator[list[str]]:
     """The table, row by row."""
     for each in found:
         yield [shown(each) for shown in SENSITIVITY_COLUMNS.values()]
+
+
+KIND_COLUMNS = ("strategy", "kind", "questions", "reachable", "25 words", "nothing fits")
+
+
+def kind_rows(outcomes: Iterable[CaseResult]) -> Iterator[list[str]]:
+    """Yield a row for each kind of questions; nothing if all are of one kind.
+
+    Questions of the kind `abstention` have no answer: all of them should fit nothing.
+    """
+    by_kind: dict[tuple[str, str], list[ProbeResult]] = {}
+    for outcome in outcomes:
+        for each in outcome.kinds:
+            by_kind.setdefault((name_of(outcome.way), each.kind), []).append(each)
+    if len({kind for _, kind in by_kind}) < 2:  # noqa: PLR2004
+        return
+    for (way, kind), found in sorted(by_kind.items()):
+        yield [
+            way,
+            kind,
+            str(len(found)),
+            shown_share(_mean([each.verbatim for each in found if each.verbatim is not None])),
+            shown_share(_mean([each.in_a_row for each in found if each.in_a_row is not None])),
+            shown_share(mean(not each.is_answered for each in found)),
+        ]
 
 
 _WIDTH, _LEFT, _BAR, _GAP = 760, 190, 16, 26

@@ -25,12 +25,14 @@ from enfold.evaluation.measures import (
     Decay,
     Evidence,
     Method,
+    ProbeResult,
     SendingCost,
     TextIndex,
     condense_case,
     mark_answers,
     measure_decay,
     measure_evidence,
+    measure_kinds,
     measure_rules,
     sending_cost,
     store_case,
@@ -96,6 +98,8 @@ class CaseResult:
     answered: AnswerMarks | None = None
     rules: tuple[float, ...] | None = None
     """The share of planted rules in view after each compression of a chain."""
+    kinds: tuple[ProbeResult, ...] = ()
+    """The questions that have a kind."""
 
     @property
     def is_on_target(self) -> bool:
@@ -230,6 +234,7 @@ async def _outcome(
         pairs_are_whole=view.pairs_are_whole,
         failure=view.failure,
         evidence=await measure_evidence(case, view.messages, session),
+        kinds=await measure_kinds(case, view.messages, session),
         sending=sending_cost(case, view),
         decay=None,
     )
