@@ -16,7 +16,7 @@ results left out.
   a view that shows the sentence outside its tool result or file: in another message, in an excerpt
   of the message, or below a heading of the summary that speaks of the user, rules or constraints.
 - recognised: the rules and 105 other sentences (`rules/plain.txt`) given to `find_rules` one by one
-  and inside a text; and 155 sentences in 20 languages of `tests/text/rule_sentences_later.tsv`,
+  and inside a text; and 275 sentences in 20 languages of `tests/text/rule_sentences_later.tsv`,
   which neither the cues nor the weights were made with. False alarms are counted against all that
   is kept.
 """

@@ -87,6 +87,21 @@ def test_nine_of_ten_typed_messages_stay_at_half_of_the_tokens() -> None:
         assert len(kept) >= 0.9 * len(people(messages)), how
 
 
+def test_where_not_all_typed_messages_fit_the_target_the_shortest_stay() -> None:
+    short = [f"Is pier {number} open?" for number in range(20)]
+    long = [f"In harbour {number} " + "the tide came in and " * 60 for number in range(4)]
+    typed = [*short[:10], *long, *short[10:]]
+    messages = [
+        {"role": role, "content": text}
+        for number, asked in enumerate(typed)
+        for role, text in (("user", asked), ("assistant", f"Answer {number}. " + "gamma " * 120))
+    ]
+    target = enfold.count(messages) // 5
+    done = enfold.condense_sync(messages, "native", target=target)
+    assert done.report.tokens_after <= target
+    assert people(messages) & people(done.messages) >= set(short)
+
+
 def test_truncation_keeps_a_tenth_more_of_what_was_said_than_native() -> None:
     messages = loads(written())
     half = enfold.count(messages) // 2

@@ -429,3 +429,18 @@ def test_an_aside_with_an_exact_item_is_no_small_talk() -> None:
     fact = "By the way, the server listens on port 8443 and logs to /var/log/harbour.log."
     messages = (user("Plan the launch."), assistant("Sure."), user(fact), assistant("Noted."))
     assert "/var/log/harbour.log" in summarize(SummaryRequest(messages, max_tokens=80)).text
+
+
+def test_in_a_short_summary_the_sentences_of_a_message_share_a_line() -> None:
+    messages = (
+        user("We plan the season of the pilots."),
+        assistant("Yes."),
+        user("Elena takes the northern pier. We agreed that Priya has the harbour."),
+        assistant("Noted."),
+        *(user("I need to water the plants."), assistant("Fine.")) * 6,
+        user("Never let both of them leave at noon."),
+        assistant("Understood."),
+    )
+    text = summarize(SummaryRequest(messages, max_tokens=60)).text
+    (line,) = [line for line in text.splitlines() if "Elena" in line]
+    assert "Priya has the harbour." in line
