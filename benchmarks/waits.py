@@ -151,7 +151,7 @@ def main(sessions: int, turns: int, seconds: float, pause: float) -> None:
     for each in clients:
         each.write(turns)
     here, there = free_port(), free_port()
-    addresses = [f"http://127.0.0.1:{port}" for port in (here, there)]
+    server, provider = (f"http://127.0.0.1:{port}" for port in (here, there))
     with tempfile.TemporaryDirectory() as folder:
         database = f"--db=sqlite:///{folder}/waits.db"
         enfold = [sys.executable, "-m", "enfold.cli"]
@@ -162,9 +162,9 @@ def main(sessions: int, turns: int, seconds: float, pause: float) -> None:
         asked = [sys.executable, __file__, f"--provider={there}", f"--summary-seconds={seconds}"]
         with (
             running(asked, there, None),
-            running(serve, here, None, **SETTINGS, **dict.fromkeys(BASE_URLS, addresses[1])),
+            running(serve, here, None, **SETTINGS, **dict.fromkeys(BASE_URLS, provider)),
         ):
-            written = asyncio.run(send_all(*addresses, clients, pause))
+            written = asyncio.run(send_all(server, provider, clients, pause))
     waits = sorted(wait * 1_000 for each in clients for wait in each.waits)
     cuts = quantiles(waits, n=100)
     limit = int(found["max_input"] / found["correction"])
@@ -186,9 +186,8 @@ if __name__ == "__main__":
     parser.add_argument("--provider", type=int, help="serve the provider on this port")
     given = parser.parse_args()
     if given.provider:
-        provider = Provider(given.summary_seconds)
         uvicorn.run(
-            provider,
+            Provider(given.summary_seconds),
             port=given.provider,
             log_level="error",
             lifespan="off",

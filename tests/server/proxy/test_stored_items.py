@@ -141,7 +141,8 @@ async def test_a_conversation_at_the_provider_passes_unchanged_and_is_one_sessio
     async with _open(tmp_path, loop) as (on, provider):
         provider.stored.histories["conv_1"] = []
         async with openai.AsyncOpenAI(base_url=f"{on.address}/v1", api_key="k") as client:
-            for number, conversation in enumerate(("conv_1", {"id": "conv_1"}, "conv_1")):
+            threads: list[Any] = ["conv_1", {"id": "conv_1"}, "conv_1"]
+            for number, conversation in enumerate(threads):
                 raw = await client.responses.with_raw_response.create(
                     model="small", input=question(number), conversation=conversation
                 )
