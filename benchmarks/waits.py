@@ -186,9 +186,8 @@ if __name__ == "__main__":
     parser.add_argument("--provider", type=int, help="serve the provider on this port")
     given = parser.parse_args()
     if given.provider:
-        provider = Provider(given.summary_seconds)
         uvicorn.run(
-            provider,
+            Provider(given.summary_seconds),
             port=given.provider,
             log_level="error",
             lifespan="off",

@@ -231,6 +231,16 @@ class ProxiedConversations:
         recorded = await self._store.write(_record_all, counted)
         return [Session(self._engine, record, tip) for record, tip in recorded]
 
+    async def record_thread(
+        self, namespace: str, name: str, sender: Sender, messages: Sequence[Message], tokenizer: str
+    ) -> None:
+        """Append messages to a session after its last one, whatever came before at the provider."""
+        recognised = await self._recognise_new(sender)
+        session = await self._store.read(sessions.find, namespace, name)
+        tip = None if session is None else session.tip
+        recognised = replace(recognised, session=session, tip=tip)
+        await self.record(namespace, name, sender, recognised, messages, tokenizer)
+
     def open_session(self, recognised: RecognisedHistory) -> Session | None:
         """Return the session at the last message that is recorded; None if there is none."""
         if recognised.session is None:

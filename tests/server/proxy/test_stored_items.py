@@ -131,3 +131,30 @@ async def test_the_model_recalls_where_an_item_declares_the_tools(tmp_path: Path
     for before, after in pairwise(provider.requests[first:]):
         if len(after.messages) > len(before.messages):
             assert after.messages[: len(before.messages)] == before.messages
+
+
+async def test_a_conversation_at_the_provider_passes_unchanged_and_is_one_session(
+    tmp_path: Path,
+) -> None:
+    loop = Loop()
+    loop.step = STEPS
+    async with _open(tmp_path, loop) as (on, provider):
+        provider.stored.histories["conv_1"] = []
+        async with openai.AsyncOpenAI(base_url=f"{on.address}/v1", api_key="k") as client:
+            threads: list[Any] = ["conv_1", {"id": "conv_1"}, "conv_1"]
+            for number, conversation in enumerate(threads):
+                raw = await client.responses.with_raw_response.create(
+                    model="small", input=question(number), conversation=conversation
+                )
+                assert raw.headers["x-enfold-warning"] == "history-not-visible"
+                assert raw.parse().output_text == "Done."
+        await on.proxy.idle()
+        assert [request.body["input"] for request in provider.requests] == [
+            question(number) for number in range(3)
+        ]
+        assert len(provider.stored.histories["conv_1"]) == 6
+        namespace = await on.namespace("k")
+        (record,) = await on.engine.sessions(namespace=namespace)
+        session = await on.engine.find(record.id, namespace=namespace)
+        assert [row.role for row in await session.history()] == ["user", "assistant"] * 3
+        assert sum(each.calls for each in await session.usage()) == 3

@@ -2,7 +2,8 @@
 
 `previous_response_id` and references to items leave out what the provider has. If all of it passed
 through this proxy, the request is completed: then it can be counted and compressed like any other.
-A history that other clients can change at the provider is never known for certain.
+A `conversation` that the provider stores is never known for certain, because other clients can
+change it there: its requests are forwarded as they came, and recorded one after the other.
 """
 
 from __future__ import annotations
@@ -68,6 +69,19 @@ async def complete_request(
     )
     completed = replace(body, messages=(*before, *sent), replaced_fields=(stored.previous_key,))
     return CompletedRequest(completed, found.session, found.response.snapshot is not None)
+
+
+def thread_of(body: RequestBody) -> str | None:
+    """Return the id of the conversation at the provider that a request continues, if it names one.
+
+    Its history is never known for certain, because other clients may change it there.
+    """
+    for name in body.wire.external_history_keys:
+        value = body.field(name)
+        id = value.get("id") if isinstance(value, dict) else value
+        if isinstance(id, str) and id and is_storable(id):
+            return id
+    return None
 
 
 def can_be_continued(body: RequestBody) -> bool:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
-from typing import Any, NoReturn, TypeAlias, TypeGuard
+from typing import Any, NoReturn, TypeAlias, TypeGuard, TypeVar
 
 from starlette.routing import BaseRoute, Match, NoMatchFound
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -18,7 +18,7 @@ from enfold.amounts import CallUsage
 from enfold.engine import Engine
 from enfold.engine.recognition import ProxiedConversations
 from enfold.errors import EnfoldError, InputError, StoreError
-from enfold.records import UsageEvent, check_name
+from enfold.records import UsageEvent, check_name, conversation_name
 from enfold.server.bodies import unpacked
 from enfold.server.callers import Header
 from enfold.server.proxy.assembly import MARKER_COPIED, tools_with_marker
@@ -33,7 +33,7 @@ from enfold.server.proxy.bodies import (
     has_long_texts,
     has_too_much_text,
 )
-from enfold.server.proxy.chains import can_be_continued, complete_request
+from enfold.server.proxy.chains import can_be_continued, complete_request, thread_of
 from enfold.server.proxy.client import (
     ClientResponse,
     HttpRequest,
@@ -58,7 +58,6 @@ from enfold.server.proxy.turn import (
     ForwardedRequest,
     ProxyPipeline,
     ProxyRequest,
-    RequestAnalysis,
     run_to_completion,
 )
 from enfold.server.proxy.upstream import (
@@ -72,6 +71,7 @@ from enfold.settings import ServerSettings, upstreams
 from enfold.wire import Wire
 from enfold.wire.replies import Reply
 
+Source = TypeVar("Source")
 FindNamespace: TypeAlias = Callable[[Scope], Awaitable[str]]
 
 BODY_LIMIT = ServerSettings().body_limit
@@ -197,6 +197,8 @@ class Proxy:
         )
         completed = await complete_request(self._responses, namespace, body)
         if completed is None:
+            if name is None and (thread := thread_of(body)) is not None:
+                request = replace(request, session=conversation_name(namespace, thread))
             return request, HISTORY_NOT_VISIBLE
         if not completed.body.messages:
             return request, NOT_UNDERSTOOD
@@ -335,16 +337,20 @@ class Proxy:
 
         save: SaveReply | None = None
         if analysis is not None and can_be_continued(request.body):
-            save = partial(self._save_reply, analysis)
+            save = partial(self._save_reply, self._pipeline.save_reply, analysis)
+        elif forwarded is None and thread_of(request.body) is not None:
+            save = partial(self._save_reply, self._pipeline.save_thread, request)
         return ResponseRecorder(
             RecordedResponse(request.body.wire, response.headers), on_close, save
         )
 
-    async def _save_reply(self, analysis: RequestAnalysis, reply: Reply) -> None:
+    async def _save_reply(
+        self, save: Callable[[Source, Reply], Coroutine[Any, Any, None]], of: Source, reply: Reply
+    ) -> None:
         """Save the reply; if the store is slow, the client receives the end before it is saved."""
         with suppress(TimeoutError):
             async with asyncio.timeout(_SAVE_TIMEOUT):
-                await run_to_completion(self._pipeline.save_reply(analysis, reply))
+                await run_to_completion(save(of, reply))
 
     def _call_upstream(
         self, http: HttpRequest, body: bytes | None = None

@@ -442,6 +442,20 @@ class ProxyPipeline:
             # The client still has its reply; requests that continue from it are passed on as is.
             _log.warning("session %s: a response was not kept: %s", analysis.name, error)
 
+    async def save_thread(self, request: ProxyRequest, reply: Reply) -> None:
+        """Store a request and its reply after what passed of the same conversation before."""
+        if request.session is None or not is_complete_reply(reply):
+            return
+        dialect, tokenizer = request.body.wire.dialect, self._tokenizers.get(request.model, DEFAULT)
+        try:
+            sent = await parse_messages(request.body.messages, dialect, request.arrived_at)
+            replied = [parse_message(dumps(item), dialect) for item in reply.messages]
+            await self._conversations.record_thread(
+                request.namespace, request.session, request.sender, [*sent, *replied], tokenizer
+            )
+        except (InputError, StoreError) as error:
+            _log.warning("session %s: a request was not recorded: %s", request.session, error)
+
     def cache_sizes(self) -> dict[str, int]:
         """Return the number of entries of each cache."""
         return {
