@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache, partial
@@ -289,8 +289,8 @@ class ProxyPipeline:
         self._waiting: dict[SessionName, list[RequestAnalysis]] = {}
         """The requests that are not recorded yet."""
         self._recording: asyncio.Task[None] | None = None
-        self._flush = asyncio.Event()
-        """Set while somebody waits for the recordings."""
+        """Records them."""
+        self._record_lock = asyncio.Lock()
         self._limit_tasks: dict[str, asyncio.Task[None]] = {}
         """Requests for the limits of new models, one for each model."""
         self._compressed: deque[_CompressedHistory] = deque(maxlen=_MAX_COMPRESSED)
@@ -467,13 +467,15 @@ class ProxyPipeline:
 
     async def idle(self) -> None:
         """Wait until all histories are recorded and limits are asked for."""
-        await self._flush_recordings()
+        await run_to_completion(self._record_all())
         await asyncio.gather(*self._limit_tasks.values(), return_exceptions=True)
 
     async def close(self) -> None:
         """Stop background compressions, and record all histories."""
         await self._background.close()
         await self.idle()
+        if self._recording is not None:
+            self._recording.cancel()
 
     async def _analyse(self, request: ProxyRequest) -> RequestAnalysis:
         """Recognise the conversation, assemble its view, count it, and decide."""
@@ -671,7 +673,7 @@ class ProxyPipeline:
 
     async def _record_now(self, analysis: RequestAnalysis) -> Session:
         """Record the request's messages after those of earlier requests."""
-        await self._flush_recordings()
+        await run_to_completion(self._record_all())
         return await self._record(analysis)
 
     def _options(
@@ -771,23 +773,19 @@ class ProxyPipeline:
         if self._recording is None:
             self._recording = asyncio.create_task(self._record_waiting())
 
-    async def _flush_recordings(self) -> None:
-        """Wait until every request that waits is recorded, or recording it has failed."""
-        while self._recording is not None:
-            self._flush.set()
-            await asyncio.wait({self._recording})
-
     async def _record_waiting(self) -> None:
         try:
             while self._waiting:
-                waiting, self._waiting = self._waiting, {}
-                await self._record_together(list(chain.from_iterable(waiting.values())))
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(_RECORD_INTERVAL):
-                        await self._flush.wait()
+                await self._record_all()
+                await asyncio.sleep(_RECORD_INTERVAL)
         finally:
-            self._flush.clear()
             self._recording = None
+
+    async def _record_all(self) -> None:
+        """Record every request that waits, after those that are being recorded."""
+        async with self._record_lock:
+            waiting, self._waiting = self._waiting, {}
+            await self._record_together(list(chain.from_iterable(waiting.values())))
 
     async def _record_together(self, analyses: Sequence[RequestAnalysis]) -> None:
         """Record requests in few transactions."""
