@@ -32,7 +32,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("pipeline",),
     ("refill",),
     ("llm", "settings", "store", "strategies", "transcripts"),
-    ("modelconfig", "report", "standing", "view"),
+    ("modelconfig", "report", "standing_instructions", "view"),
     ("summaries", "wire"),
     ("condensation",),
     ("budget", "retention"),

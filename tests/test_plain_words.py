@@ -30,7 +30,7 @@ RETIRED = frozenset(
 """Names that say too little. The list of replacements is in CONTRIBUTING.md."""
 
 NOUNS_IN_ING = frozenset(
-    {"embedding", "logging", "pricing", "settings", "standing", "testing", "typing", "wiring"}
+    {"embedding", "logging", "pricing", "settings", "testing", "typing", "wiring"}
 )
 """Module names that end like a gerund and are nouns."""
 

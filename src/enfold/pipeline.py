@@ -39,7 +39,7 @@ from enfold.receipt import Receipt, RestorableBy
 from enfold.refill import refill, shorten_staying
 from enfold.report import Report
 from enfold.retention import Retention, Split, split, zones
-from enfold.standing import (
+from enfold.standing_instructions import (
     STANDING_SHARE,
     WORDS_SHARE,
     StandingLimits,

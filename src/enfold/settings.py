@@ -25,7 +25,7 @@ from enfold.errors import ConfigError, InputError
 from enfold.fields import DescribedModel, FieldDescription, describe, described
 from enfold.jsontext import dump_text, loads
 from enfold.modelconfig import DEFAULT_MODEL
-from enfold.standing import WORDS_SHARE
+from enfold.standing_instructions import WORDS_SHARE
 from enfold.summaries import Style, prompts
 from enfold.wire import UPSTREAMS
 

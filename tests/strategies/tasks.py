@@ -10,7 +10,7 @@ from enfold.condensation import Plan
 from enfold.messages import Message
 from enfold.pipeline import Request, make_plan
 from enfold.retention import split
-from enfold.standing import after_instructions
+from enfold.standing_instructions import after_instructions
 from enfold.strategies import contract
 from enfold.strategies.contract import Strategy, Summarizers
 from enfold.summaries import Summarizer

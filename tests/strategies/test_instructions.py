@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enfold
 from enfold.retention import Retention
-from enfold.standing import after_instructions, is_instruction
+from enfold.standing_instructions import after_instructions, is_instruction
 from enfold.summaries import fence
 from enfold.testing import assistant, system, user
 

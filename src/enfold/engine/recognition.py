@@ -239,7 +239,7 @@ class ProxiedConversations:
         session = await self._store.read(sessions.find, namespace, name)
         tip = None if session is None else session.tip
         recognised = replace(recognised, session=session, tip=tip)
-        await self.record(namespace, name, sender, recognised, messages, tokenizer)
+        await self.record(Recording(namespace, name, sender, recognised, messages, tokenizer))
 
     def open_session(self, recognised: RecognisedHistory) -> Session | None:
         """Return the session at the last message that is recorded; None if there is none."""

@@ -10,7 +10,7 @@ from enfold.budget import Decision
 from enfold.condensation import Step
 from enfold.messages import Conversation, Message
 from enfold.pipeline import NATIVE, Outcome, Request
-from enfold.standing import Why
+from enfold.standing_instructions import Why
 from enfold.strategies.contract import Prices as PriceOf
 from enfold.view import View
 

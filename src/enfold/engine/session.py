@@ -57,7 +57,7 @@ from enfold.records import CURRENT_TIP, AppendPlace, MessageDraft, SearchScope, 
 from enfold.refill import shortened_to
 from enfold.retention import requested_tokens, split
 from enfold.settings import Settings, check
-from enfold.standing import StandingMessages, Why, find_standing
+from enfold.standing_instructions import StandingMessages, Why, find_standing
 from enfold.store import catalog, outbox, sessions, snapshots, tree
 from enfold.store.database import Database
 from enfold.store.search import search

@@ -32,7 +32,7 @@ from enfold.pipeline import Request
 from enfold.receipt import Receipt
 from enfold.report import Report
 from enfold.retention import RECENT_MESSAGES_RATIO, Retention, Split, split
-from enfold.standing import WORDS_SHARE, after_instructions
+from enfold.standing_instructions import WORDS_SHARE, after_instructions
 from enfold.strategies.contract import Prices as PriceOf
 from enfold.strategies.contract import Strategy
 from enfold.strategies.lossless.markers import mend

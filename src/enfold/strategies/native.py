@@ -33,7 +33,7 @@ from enfold.fields import CamelModel
 from enfold.messages import Message
 from enfold.receipt import ItemReview
 from enfold.retention import Retention
-from enfold.standing import has_summary
+from enfold.standing_instructions import has_summary
 from enfold.strategies.contract import Capabilities, Estimate, Prices, StrategyKind, Summarizers
 from enfold.strategies.simulation import simulate
 from enfold.summaries import (

@@ -26,7 +26,7 @@ from enfold.condensation import (
 from enfold.fields import CamelModel
 from enfold.messages import Data, Message, Part, Reasoning, ResultPart, Text, ToolCall, ToolResult
 from enfold.retention import Retention
-from enfold.standing import is_instruction
+from enfold.standing_instructions import is_instruction
 from enfold.strategies.contract import Capabilities, Estimate, Prices, StrategyKind, Summarizers
 from enfold.strategies.shortened_text import (
     SUPPRESSED,

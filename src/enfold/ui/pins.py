@@ -11,7 +11,7 @@ from nicegui import ui
 from enfold.amounts import number
 from enfold.engine import Session
 from enfold.engine.results import StandingMessage
-from enfold.standing import Why
+from enfold.standing_instructions import Why
 from enfold.ui import figures
 from enfold.ui.message_text import place_text
 from enfold.ui.widgets import badge, icon_button, paged_list, titled_dialog

@@ -39,7 +39,7 @@ from enfold.messages import (
 )
 from enfold.receipt import ItemReview
 from enfold.retention import Split, Zones
-from enfold.standing import is_instruction
+from enfold.standing_instructions import is_instruction
 from enfold.strategies.contract import Summarizers
 from enfold.strategies.native import is_worth_summarizing, write_summary
 from enfold.strategies.shortened_text import (
