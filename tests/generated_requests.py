@@ -77,7 +77,9 @@ def main() -> int:
         with serve(path, "--no-ui", **nowhere) as process:
             before = prepare(process.address)
             statuses = send(process.address, given_arguments.requests, given_arguments.seed)
-            after = httpx.get(f"{process.address}/api/sessions/{CANARY}/messages").json()
+            after = httpx.get(
+                f"{process.address}/api/sessions/{CANARY}/messages", timeout=60
+            ).json()
         found = asyncio.run(_verified(f"sqlite:///{path}"))
     failed = statuses[int(HTTPStatus.INTERNAL_SERVER_ERROR)]
     listed = ", ".join(f"{status}: {count:,}" for status, count in sorted(statuses.items()))
@@ -96,10 +98,12 @@ async def _verified(url: str) -> int:
 def prepare(address: str) -> Any:
     """Store the session that no request names; return its messages."""
     for name in (CANARY, "festival"):
-        httpx.post(f"{address}/api/sessions", json={"id": name})
+        httpx.post(f"{address}/api/sessions", json={"id": name}, timeout=60)
         messages = [{"role": "user", "content": f"message {n}"} for n in range(50)]
-        httpx.post(f"{address}/api/sessions/{name}/messages", json={"messages": messages})
-    return httpx.get(f"{address}/api/sessions/{CANARY}/messages").json()
+        httpx.post(
+            f"{address}/api/sessions/{name}/messages", json={"messages": messages}, timeout=60
+        )
+    return httpx.get(f"{address}/api/sessions/{CANARY}/messages", timeout=60).json()
 
 
 def send(address: str, requests: int, start: int) -> Counter[int]:

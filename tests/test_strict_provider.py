@@ -34,7 +34,7 @@ def provider() -> Iterator[StrictProvider]:
 
 
 def _post(provider: StrictProvider, path: str, body: Any) -> httpx.Response:
-    return httpx.post(f"{provider.address}{path}", json=body)
+    return httpx.post(f"{provider.address}{path}", json=body, timeout=60)
 
 
 USER = {"role": "user", "content": "hi"}

@@ -305,7 +305,7 @@ async def test_a_long_loop_of_a_library_stays_valid(name: str, tmp_path: Path) -
         }
         with serve(store, "--no-ui", ENFOLD_PROXY_CLIENT_KEY="1", **variables) as server:
             text = await CLIENTS[name](server.address, project)
-            async with httpx.AsyncClient(base_url=server.address) as api:
+            async with httpx.AsyncClient(base_url=server.address, timeout=60) as api:
                 activity = (await api.get("/api/activity")).json()
             server.stop()
     compressions = activity["total"]["compressions"]

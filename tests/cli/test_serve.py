@@ -17,9 +17,9 @@ from tests.server.processes import serve
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
 def test_it_answers_until_it_is_told_to_stop(tmp_path: Path, sent: signal.Signals) -> None:
     with serve(tmp_path / "chats.db", "--no-ui") as process:
-        made = httpx.post(f"{process.address}/api/sessions", json={"id": "chat"})
+        made = httpx.post(f"{process.address}/api/sessions", json={"id": "chat"}, timeout=60)
         assert made.status_code == 201
-        assert httpx.get(f"{process.address}/readyz").status_code == 200
+        assert httpx.get(f"{process.address}/readyz", timeout=60).status_code == 200
         assert process.stop(sent) == 0
     told = "".join(process.said)
     assert f"{process.address}/v1" in told
@@ -30,9 +30,9 @@ def test_it_answers_until_it_is_told_to_stop(tmp_path: Path, sent: signal.Signal
 def test_its_log_is_lines_of_json_without_the_token(tmp_path: Path) -> None:
     with serve(tmp_path / "chats.db", "--no-ui", ENFOLD_TOKEN="quite-a-secret") as process:
         path = "/t/quite-a-secret/api/sessions"
-        answer = httpx.get(f"{process.address}{path}", headers={"x-request-id": "mine"})
+        answer = httpx.get(f"{process.address}{path}", headers={"x-request-id": "mine"}, timeout=60)
         assert answer.status_code == 200
-        assert httpx.get(f"{process.address}/api/sessions").status_code == 401
+        assert httpx.get(f"{process.address}/api/sessions", timeout=60).status_code == 401
         process.stop()
     lines = [json.loads(line) for line in process.said if line.startswith("{")]
     (mine,) = [line for line in lines if line.get("request_id") == "mine"]
@@ -65,7 +65,7 @@ def test_beyond_this_machine_the_token_opens(tmp_path: Path) -> None:
         tmp_path / "chats.db", "--host", "0.0.0.0", ENFOLD_TOKEN="quite-a-secret"
     ) as process:
         here = process.address.replace("0.0.0.0", "127.0.0.1")
-        assert httpx.get(f"{here}/api/sessions").status_code == 401
+        assert httpx.get(f"{here}/api/sessions", timeout=60).status_code == 401
         bearer = {"authorization": "Bearer quite-a-secret"}
-        assert httpx.get(f"{here}/api/sessions", headers=bearer).status_code == 200
+        assert httpx.get(f"{here}/api/sessions", headers=bearer, timeout=60).status_code == 200
         assert process.stop() == 0

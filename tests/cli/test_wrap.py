@@ -247,7 +247,7 @@ def test_a_server_that_runs_is_reused_and_stays(place: Place) -> None:
         port = process.address.rpartition(":")[2]
         assert place.run("--port", port, "claude").code == 0
         assert place.reports()[0]["variables"]["ANTHROPIC_BASE_URL"] == process.address
-        assert httpx.get(f"{process.address}/readyz").status_code == 200
+        assert httpx.get(f"{process.address}/readyz", timeout=60).status_code == 200
         other = place.run("--port", port, "--db", "sqlite:////tmp/other.db", "claude")
         other.refused(f"port {port} on 127.0.0.1 cannot be used")
         process.stop()

@@ -33,7 +33,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A server with the session of the examples in it."""
     folder: Path = tmp_path_factory.mktemp("schema")
     with serve(folder / "chats.db", "--no-ui") as process:
-        httpx.post(f"{process.address}/api/sessions", json={"id": "festival"})
+        httpx.post(f"{process.address}/api/sessions", json={"id": "festival"}, timeout=60)
         yield process.address
 
 

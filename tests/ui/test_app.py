@@ -101,15 +101,15 @@ def test_a_foreign_page_gets_no_socket(server: Process, origin: str) -> None:
         "origin": origin,
     }
     path = "/_nicegui_ws/socket.io/?EIO=4&transport=websocket"
-    assert httpx.get(f"{server.address}{path}", headers=upgrade).status_code == 403
+    assert httpx.get(f"{server.address}{path}", headers=upgrade, timeout=60).status_code == 403
 
 
 def test_without_the_library_the_rest_is_served(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['nicegui'] = None\n")
     path = f"{tmp_path}:{environment()['PYTHONPATH']}"
     with serve(tmp_path / "chats.db", PYTHONPATH=path) as server:
-        assert httpx.get(f"{server.address}/readyz").status_code == 200
-        assert httpx.get(server.address).status_code == 404
+        assert httpx.get(f"{server.address}/readyz", timeout=60).status_code == 200
+        assert httpx.get(server.address, timeout=60).status_code == 404
         assert server.stop() == 0
     told = "".join(server.said)
     assert "pip install 'enfold[ui]'" in told

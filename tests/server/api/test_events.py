@@ -69,7 +69,7 @@ async def test_two_listen_and_hear_the_same(address: str) -> None:
     async with (
         listening(address) as first,
         listening(address, "/api/events?session=chat") as second,
-        httpx.AsyncClient(base_url=address) as client,
+        httpx.AsyncClient(base_url=address, timeout=60) as client,
     ):
         await compressed(client, "other")
         await compressed(client)
@@ -85,7 +85,10 @@ async def test_two_listen_and_hear_the_same(address: str) -> None:
 
 
 async def test_who_comes_back_hears_what_was_missed(address: str) -> None:
-    async with listening(address) as heard, httpx.AsyncClient(base_url=address) as client:
+    async with (
+        listening(address) as heard,
+        httpx.AsyncClient(base_url=address, timeout=60) as client,
+    ):
         await compressed(client)
         first = await anext(heard)
         second = await anext(heard)
@@ -98,8 +101,8 @@ async def test_nobody_hears_of_anothers_sessions(address: str, tokens: tuple[str
     async with (
         listening(address, **ann) as hers,
         listening(address, **ben) as his,
-        httpx.AsyncClient(base_url=address, headers=ann) as ann_client,
-        httpx.AsyncClient(base_url=address, headers=ben) as ben_client,
+        httpx.AsyncClient(base_url=address, headers=ann, timeout=60) as ann_client,
+        httpx.AsyncClient(base_url=address, headers=ben, timeout=60) as ben_client,
     ):
         await compressed(ann_client, "chat")
         await compressed(ben_client, "another")

@@ -158,7 +158,7 @@ async def test_the_api_and_the_figures_show_what_clients_used(on: Stage) -> None
     await on.counted(namespace, 3)
     (record,) = await on.engine.sessions(namespace=namespace)
     headers = {"x-enfold-namespace": namespace}
-    async with httpx.AsyncClient(base_url=on.address, headers=headers) as api:
+    async with httpx.AsyncClient(base_url=on.address, headers=headers, timeout=60) as api:
         of_session = (await api.get(f"/api/sessions/{record.id}/usage")).json()
         of_all = (await api.get("/api/usage")).json()
         figures = (await api.get("/metrics")).text
@@ -235,7 +235,7 @@ async def _in_pieces(raw: list[bytes]) -> AsyncIterator[bytes]:
 
 async def test_what_a_provider_refuses_is_not_counted(on: Stage) -> None:
     on.provider.script = lambda _request, _body: JSONResponse({"error": {}}, 429)
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=60) as client:
         await client.post(
             f"{on.address}/v1/chat/completions",
             json={"model": "small", "messages": [{"role": "user", "content": "Hi"}]},

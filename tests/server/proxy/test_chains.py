@@ -195,7 +195,7 @@ async def test_a_chain_that_began_elsewhere_passes_with_a_warning(
 async def test_what_is_not_known_here_is_the_providers(on: Stage, fields: Any) -> None:
     on.provider.script = lambda _request, _body: JSONResponse({"id": "r"})
     raw = json.dumps({"model": "small", "input": "Go on", **fields}).encode()
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=60) as client:
         reply = await client.post(f"{on.address}/v1/responses", content=raw)
     assert reply.headers["x-enfold-warning"] == "history-not-visible"
     assert on.provider.bodies == [raw]
@@ -206,7 +206,7 @@ async def test_nobody_goes_on_from_anothers_response(on: Stage, keeper: Keeper) 
     _, headers = await _talk(on, 1, last, key="bert")
     assert headers[0]["x-enfold-warning"] == "history-not-visible"
     raw = {"model": "small", "input": [{"type": "item_reference", "id": "msg_1"}]}
-    async with httpx.AsyncClient(headers={"authorization": "Bearer bert"}) as client:
+    async with httpx.AsyncClient(headers={"authorization": "Bearer bert"}, timeout=60) as client:
         reply = await client.post(f"{on.address}/v1/responses", json=raw)
     assert reply.headers["x-enfold-warning"] == "history-not-visible"
     _, headers = await _talk(on, 1, last, key="anna")

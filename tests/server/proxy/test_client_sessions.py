@@ -193,7 +193,9 @@ async def test_a_compaction_that_the_provider_is_asked_for_is_left_to_it(
         "messages": messages,
         "context_management": management,
     }
-    async with httpx.AsyncClient(base_url=on.address, headers={"x-api-key": "k"}) as client:
+    async with httpx.AsyncClient(
+        base_url=on.address, headers={"x-api-key": "k"}, timeout=60
+    ) as client:
         response = await client.post("/v1/messages", json=body)
     assert response.headers["x-enfold-decision"] == decision
     assert (on.provider.last == body) == (decision == "keep")
@@ -204,7 +206,7 @@ async def test_a_providers_summary_passes_byte_for_byte(on: Stage) -> None:
     talk = [_message(("assistant", "user")[at % 2], question(at, LONG)) for at in range(12)]
     body = {"model": "small", "input": [_message("user", "Start."), item, *talk]}
     headers = {"authorization": "Bearer k"}
-    async with httpx.AsyncClient(base_url=on.address, headers=headers) as client:
+    async with httpx.AsyncClient(base_url=on.address, headers=headers, timeout=60) as client:
         response = await client.post("/v1/responses", content=json.dumps(body))
     assert response.headers["x-enfold-decision"] == "compressed"
     assert json.dumps(item).encode() in on.provider.bodies[-1]

@@ -133,7 +133,7 @@ async def test_the_key_is_in_no_file_log_error_or_queue(
             refused = error.response.text
         await on.proxy.idle()
         headers = {"x-enfold-namespace": await on.namespace(KEY)}
-        async with httpx.AsyncClient(base_url=on.address, headers=headers) as api:
+        async with httpx.AsyncClient(base_url=on.address, headers=headers, timeout=60) as api:
             told = (await api.get("/api/sessions")).text + (await api.get("/metrics")).text
         kept = _files(tmp_path)
     assert bool(refused) == (status == 401)

@@ -79,7 +79,7 @@ async def _warning(on: Stage, form: str, history: list[Any]) -> str | None:
     sent = json.loads(on.provider.bodies[-1])
     field = {"openai-responses": "input", "gemini": "contents"}.get(form, "messages")
     sent[field] = [each if isinstance(each, dict) else each.to_json_dict() for each in history]
-    async with httpx.AsyncClient(base_url=on.address, headers=headers) as client:
+    async with httpx.AsyncClient(base_url=on.address, headers=headers, timeout=60) as client:
         reply = await client.post(path, json=sent)
     said: str | None = reply.headers.get("x-enfold-warning")
     return said

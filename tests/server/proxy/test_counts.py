@@ -43,7 +43,7 @@ def _body(form: str, turns: int) -> dict[str, Any]:
 
 
 async def _post(on: Stage, path: str, body: Any) -> httpx.Response:
-    async with httpx.AsyncClient(base_url=on.address, headers=HEADERS) as client:
+    async with httpx.AsyncClient(base_url=on.address, headers=HEADERS, timeout=60) as client:
         response = await client.post(path, json=body)
     assert response.status_code == 200, response.text
     await on.proxy.idle()

@@ -210,7 +210,7 @@ async def test_a_stream_that_is_broken_off_is_no_clean_end(tmp_path: Path, is_wh
         proxy = Proxy(engine, upstream, await open_proxy_namespaces(engine))
         async with (
             serving(create_app(engine, forwarding=proxy.routes()).asgi) as address,
-            httpx.AsyncClient(base_url=address) as client,
+            httpx.AsyncClient(base_url=address, timeout=60) as client,
         ):
             body = {"model": "small", "stream": True, "messages": _talk(1)}
             sending = client.post("/v1/chat/completions", json=body)

@@ -52,7 +52,7 @@ async def _chat(on: Stage, key: str, turns: int, **headers: str) -> list[Any]:
 
 
 async def _get(on: Stage, path: str, **headers: str) -> Any:
-    async with httpx.AsyncClient(base_url=on.address, headers=headers) as api:
+    async with httpx.AsyncClient(base_url=on.address, headers=headers, timeout=60) as api:
         response = await api.get(path)
         assert response.status_code == 200, response.text
         return response.json()

@@ -67,7 +67,7 @@ async def test_between_two_compressions_what_is_sent_only_grows(on: Stage) -> No
 
 async def test_what_needs_nothing_is_forwarded_byte_for_byte(on: Stage) -> None:
     raw = b'{ "model":"small",\n "messages" : [{"content":"h\\u00e9","role":"user"}], "x": 1.50}'
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=60) as client:
         reply = await client.post(f"{on.address}/v1/chat/completions?a=%2F", content=raw)
     assert reply.headers["x-enfold-decision"] == "keep"
     assert on.provider.bodies == [raw]
@@ -90,7 +90,7 @@ async def test_odd_bodies_are_the_providers_to_judge(
     on: Stage, raw: bytes, header: str, said: str
 ) -> None:
     on.provider.script = lambda _request, _body: JSONResponse({"choices": []})
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=60) as client:
         reply = await client.post(f"{on.address}/v1/chat/completions", content=raw)
     assert (reply.status_code, reply.headers[header]) == (200, said)
     assert on.provider.bodies == [raw]
@@ -107,7 +107,7 @@ async def test_odd_bodies_are_the_providers_to_judge(
 async def test_a_sessions_name_that_cannot_be_stored_is_refused_in_the_providers_words(
     on: Stage, path: str, code: tuple[str, str]
 ) -> None:
-    async with httpx.AsyncClient(headers={"x-enfold-session": "x" * 257}) as client:
+    async with httpx.AsyncClient(headers={"x-enfold-session": "x" * 257}, timeout=60) as client:
         reply = await client.post(f"{on.address}{path}", json={"model": "small", "messages": []})
     said = reply.json()
     assert reply.status_code == 400
@@ -119,7 +119,7 @@ async def test_a_sessions_name_that_cannot_be_stored_is_refused_in_the_providers
 
 async def test_the_clients_key_passes_and_what_is_said_to_enfold_stays(on: Stage) -> None:
     headers = {"authorization": "Bearer sk-mine", "x-enfold-session": "mine", "x-other": "1"}
-    async with httpx.AsyncClient(headers=headers) as client:
+    async with httpx.AsyncClient(headers=headers, timeout=60) as client:
         await client.post(
             f"{on.address}/v1/chat/completions",
             json={"model": "small", "messages": [{"role": "user", "content": "Hi"}]},
@@ -190,7 +190,7 @@ async def test_a_client_that_hangs_up_stops_the_call(on: Stage) -> None:
     on.provider.script = lambda _request, _body: StreamingResponse(forever())
     body = {"model": "small", "messages": [{"role": "user", "content": "Hi"}], "stream": True}
     async with (
-        httpx.AsyncClient() as client,
+        httpx.AsyncClient(timeout=60) as client,
         client.stream("POST", f"{on.address}/v1/chat/completions", json=body) as reply,
     ):
         await anext(reply.aiter_bytes())
@@ -202,7 +202,7 @@ async def test_the_providers_errors_and_limits_pass_through(on: Stage) -> None:
     error = {"error": {"message": "slow down", "type": "rate_limit", "param": None, "code": None}}
     limits = {"x-ratelimit-remaining-requests": "0", "retry-after": "7"}
     on.provider.script = lambda _request, _body: JSONResponse(error, 429, headers=limits)
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=60) as client:
         reply = await client.post(
             f"{on.address}/v1/chat/completions",
             json={"model": "small", "messages": [{"role": "user", "content": "Hi"}]},
@@ -212,7 +212,7 @@ async def test_the_providers_errors_and_limits_pass_through(on: Stage) -> None:
 
 
 async def test_other_paths_pass_unchanged_to_the_provider_they_are_meant_for(on: Stage) -> None:
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=60) as client:
         await client.get(f"{on.address}/v1/models?limit=2")
         await client.post(f"{on.address}/v1/embeddings", content=b"not json")
     assert on.provider.paths == ["/v1/models", "/v1/embeddings"]
@@ -236,7 +236,7 @@ async def test_what_cannot_be_read_is_the_providers_to_judge(
     on: Stage, body: bytes, warning: str
 ) -> None:
     on.provider.script = lambda _request, _body: Response(status_code=400)
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=60) as client:
         reply = await client.post(f"{on.address}/v1/responses", content=body)
     assert (reply.status_code, reply.headers["x-enfold-warning"]) == (400, warning)
     assert on.provider.bodies == [body]
@@ -248,7 +248,7 @@ async def test_an_edited_message_makes_a_branch_that_uses_the_same_summary(on: S
     session = await on.engine.find(record.id, namespace=await on.namespace("k"))
     known = [json.loads(row.body) for row in await session.history(limit=1_000)]
     edited = [*known[:-1], {"role": "user", "content": "Something else, please."}]
-    async with httpx.AsyncClient(headers={"authorization": "Bearer k"}) as client:
+    async with httpx.AsyncClient(headers={"authorization": "Bearer k"}, timeout=60) as client:
         reply = await client.post(
             f"{on.address}/v1/chat/completions", json={"model": "small", "messages": edited}
         )
@@ -344,7 +344,7 @@ async def test_whoever_runs_the_server_can_let_a_blocked_conversation_go_on(
     answered = len(on.provider.bodies)
     namespace = await on.namespace("k")
     (record,) = await on.engine.sessions(namespace=namespace)
-    async with httpx.AsyncClient(base_url=on.address) as client:
+    async with httpx.AsyncClient(base_url=on.address, timeout=60) as client:
         path = f"/api/sessions/{record.id}"
         found = await client.get(path)
         assert found.status_code == 200

@@ -294,7 +294,7 @@ async def test_a_blocked_conversation_goes_on_once_the_risk_is_acknowledged(
     on: Stage, chat: Chat, writer: Gated
 ) -> None:
     ways, header = await _blocked(on, chat, writer)
-    async with httpx.AsyncClient(base_url=on.address, headers=header) as api:
+    async with httpx.AsyncClient(base_url=on.address, headers=header, timeout=60) as api:
         assert (await api.post(ways["acknowledge"])).is_success
     after = await chat.say(PLEASE)
     assert (after.status_code, after.headers["x-enfold-warning"]) == (200, "risk-acknowledged")
@@ -578,7 +578,7 @@ async def test_a_provider_that_hangs_up_at_once_is_an_error_with_an_id(on: Stage
     proxy = Proxy(on.engine, Upstream({"openai": silent}), on.namespaces)
     body = {"model": "small", "messages": [{"role": "user", "content": "Hello"}]}
     app = create_app(on.engine, forwarding=proxy.routes())
-    async with server, serving(app.asgi) as address, httpx.AsyncClient() as client:
+    async with server, serving(app.asgi) as address, httpx.AsyncClient(timeout=60) as client:
         reply = await client.post(f"{address}{PATH}", json=body)
     await proxy.close()
     assert reply.status_code == 503

@@ -47,10 +47,12 @@ async def test_only_the_owner_changes_what_holds_for_everybody_and_sees_all(
 ) -> None:
     with serve(tmp_path / "two.db", ENFOLD_TOKEN=TOKEN, ENFOLD_THRESHOLD="0.7") as server:
         address = f"{server.address}/api"
-        with httpx.Client(base_url=address, headers={"x-enfold-token": TOKEN}) as client:
+        with httpx.Client(
+            base_url=address, headers={"x-enfold-token": TOKEN}, timeout=60
+        ) as client:
             anns = Api(client).ask("POST", "/tokens", json={"name": "ann"})["token"]
             Api(client).ask("POST", "/sessions", json={"id": "owners"})
-        with httpx.Client(base_url=address, headers={"x-enfold-token": anns}) as client:
+        with httpx.Client(base_url=address, headers={"x-enfold-token": anns}, timeout=60) as client:
             Api(client).ask("POST", "/sessions", json={"id": "the ferry"})
         async with signed_in(browser, server, anns) as page:
             await expect(page.get_by_text("You can read all settings")).to_be_visible()

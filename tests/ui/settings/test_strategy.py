@@ -142,7 +142,7 @@ async def test_a_strategy_of_somebody_else_has_a_form_too(browser: Browser, tmp_
         async with window(browser) as (page, _):
             await page.goto(f"{server.address}/settings/strategy")
             await _configure_gentle(page)
-        with httpx.Client(base_url=f"{server.address}/api") as client:
+        with httpx.Client(base_url=f"{server.address}/api", timeout=60) as client:
             kept = Api(client).setting("strategy_config")
         assert kept["gentle"] == {
             "eager": True,
