@@ -47,7 +47,7 @@ class Peer:
             return "is not installed; a whole run installs it"
         base = next(filter(_runs, self.pythons or (sys.executable,)), None)
         if base is None:
-            return f"needs {' or '.join(self.pythons)}, which does not run here"
+            return f"needs {' or '.join(self.pythons)}, which is not installed"
         print(f"installing {self.name} …", file=sys.stderr)
         create = [base, "-m", "venv", "--clear", str(folder)]
         install = [str(python), "-m", "pip", "install", "--quiet", *self.requirements]

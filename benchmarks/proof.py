@@ -119,7 +119,7 @@ def evidence_lines(found: Any) -> list[str]:
     return [
         *table(columns, rows, 2),
         "",
-        "After ten further compressions, searched by the questions about the first third:",
+        "After ten more compressions, for the questions about the first third:",
         "",
         *table(
             ["half", "rule", "questions", "reachable after the first", "after ten more", "left"],
@@ -248,7 +248,7 @@ def main() -> None:
     minutes = (time.monotonic() - started) / 60
     names = ", ".join(part.name for part in chosen)
     summary = f"Measured on {datetime.now(UTC):%d %B %Y} in {minutes:.0f} minutes: {names}."
-    nothing = ["All files of these parts were there."]
+    nothing = ["No file was missing."]
     page = replace_part(page, "run", [summary, "", *(missing or nothing)])
     if options.quick:
         print(page)

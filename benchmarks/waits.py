@@ -41,7 +41,7 @@ TOKENS_PER_WORD = 2.2
 """Of the generated text, in the model's tokens."""
 TEXT = "Older steps were summarized: files were read, commands were run, the work goes on. " * 20
 SETTINGS = {"ENFOLD_PROXY_CLIENT_KEY": "true", "ENFOLD_ON_FAILURE": "local"}
-"""Those of `enfold wrap`."""
+"""As in `enfold wrap`."""
 BASE_URLS = ("ENFOLD_ANTHROPIC_BASE_URL", "ENFOLD_OPENAI_BASE_URL")
 SETTLING = 5.0
 """Seconds for work that the server does after its start and after its first session."""

@@ -105,7 +105,7 @@ class Threshold:
     """Share of the limit at which a compression is due, 0.05 to 1."""
     source: str
     note: str = ""
-    """The settings that were passed over on the way to it, with reasons."""
+    """Settings that were ignored, with reasons."""
 
     def __post_init__(self) -> None:
         lowest, highest = MIN_CONDENSE_THRESHOLD / 100, MAX_CONDENSE_THRESHOLD / 100
@@ -207,8 +207,8 @@ def decide(
     load: Load, limits: Limits, policy: Policy = DEFAULT_POLICY, *, max_output: int | None = None
 ) -> Decision:
     """Decide if this load must be compressed before it is sent; `max_output` is the request's."""
-    # No model needs more room than its longest answer takes, whatever a client asks for; and half
-    # of the window is for the conversation.
+    # Reserve at most the model's longest answer, even if a client asks for more, and at most half
+    # of the window.
     reply = min(max_output or DEFAULT_MAX_TOKENS, limits.max_output, limits.window // 2)
     tokens = load.history + load.estimate
     limit = limits.input - int(limits.input * policy.margin) - load.reserved

@@ -237,7 +237,7 @@ class Condensation:
     invented: tuple[Invention, ...] = ()
     """Items and quotations of its summaries that their inputs do not have."""
     receipt: Receipt | None = None
-    """The fate of the exact items; set when the answer is accepted."""
+    """Exact items kept and lost; set when the answer is accepted."""
 
     def tokens(self, plan: Plan) -> int:
         """Return the tokens of the view after the condensation."""

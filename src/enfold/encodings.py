@@ -498,7 +498,7 @@ def _end_of_sparse(lines: Sequence[str], start: int, first: int) -> int:
 
 
 def _end_of_run(lines: Sequence[str], run: Run) -> int:
-    """Return the line at which the numbers stop counting, in steps that grow."""
+    """Return the end of the numbered lines, searched in growing steps."""
     prefixes = map(f"%{run.width or ''}d{run.separator}".__mod__, count(run.first + 1))
     at = run.stop
     while at < len(lines):

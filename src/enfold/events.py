@@ -44,7 +44,7 @@ class CompressionProgress:
     parts: int = 1
     """The number of parts. A summarizer with a small window needs several."""
     seconds_left: float | None = None
-    """The time that the parts which are left take at the pace so far. None is unknown."""
+    """Estimated time for the remaining parts at the current speed. None: unknown."""
 
     def __str__(self) -> str:
         return f"{self.step} {self.messages:,} messages{self.progress}"

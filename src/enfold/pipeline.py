@@ -225,7 +225,7 @@ class Outcome:
     seconds: float = 0.0
     """Duration in seconds."""
     receipt: Receipt | None = None
-    """The fate of the exact items that left the view. None if nothing left it."""
+    """Exact items kept and lost. None if nothing left the view."""
     steps: tuple[Step, ...] = ()
     """Tokens before and after each step."""
     operations: tuple[str, ...] = ()

@@ -206,7 +206,7 @@ async def test_an_input_larger_than_the_window_is_sent_in_part(bench: Bench, tur
     assert sent.startswith("Read this. line 0")
     assert sent.endswith("What is wrong?")
     assert len(sent) < len(log)
-    assert "the new input is larger than the model's window" in prepared.warnings[-1]
+    assert "the new input exceeds the model's window" in prepared.warnings[-1]
     assert prepared.decision.action != "must"
     assert (await session.status()).blocked is None
 

@@ -302,7 +302,7 @@ class EnfoldMiddleware(AgentMiddleware[EnfoldState, Any, Any]):
         return Limits(window, reply)
 
     def _options(self, decision: Decision) -> CondenseOptions:
-        """Return the goal: far enough below the trigger that the next compression is far away."""
+        """Return options whose target is far enough below the trigger to delay the next run."""
         return CondenseOptions(self._tokenizer, target=decision.goal, keep_tokens=self._keep_tokens)
 
 

@@ -233,7 +233,7 @@ class HistoryProcessor:
     `summarizer` writes summaries, the built-in one if none is given. `on_condensed` is told of
     every condensation: its report, and the ledger that leads back.
 
-    A beginning that was condensed stays so in the same way while the conversation goes on, so
+    A condensed beginning stays the same while the conversation goes on, so
     that the provider's prompt cache keeps hitting.
     """
 

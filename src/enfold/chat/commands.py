@@ -35,7 +35,7 @@ from enfold.records import Hit, StoredMessage
 from enfold.report import author_name
 
 INTERRUPTED = "interrupted: the answer ends here"
-WAITS = "waits: it is sent after the next answer"
+WAITS = "queued: sent after the next answer"
 NOT_KEPT = "failed: this partial answer is not stored"
 CUT_OFF = "the answer was cut off: it reached the model's output limit"
 UNANSWERED = "The last message has no answer yet. /retry asks for one."

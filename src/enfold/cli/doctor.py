@@ -58,7 +58,7 @@ EXTRAS: Mapping[str, tuple[str, str]] = {
     "pydantic-ai": ("pydantic_ai", "Pydantic AI"),
     "llama-index": ("llama_index", "LlamaIndex"),
     "bulk": ("daft", "very many files"),
-    "brotli": ("brotli", "requests packed with brotli"),
+    "brotli": ("brotli", "brotli-compressed requests"),
 }
 """Extra -> a module that it installs, and its purpose."""
 _OLDEST_PYTHON = (3, 11)
@@ -79,7 +79,7 @@ class Check:
     """A `note` is about something optional; only `broken` is an error."""
     detail: str
     remedy: str = ""
-    """Instructions to mend or install it."""
+    """Instructions to fix or install it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ async def recall(
     reference: Annotated[
         str,
         Parameter(
-            help="In place of a question: a message's id or position, a marker or a call's id."
+            help="Instead of a question: a message id or position, a marker or a tool call id."
         ),
     ] = "",
     start: Annotated[int, Parameter(help="With --reference: the character to go on from.")] = 0,

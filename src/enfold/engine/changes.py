@@ -103,7 +103,7 @@ def _summary(snapshot: records.Snapshot | None) -> Iterator[Message]:
 
 
 Fate: TypeAlias = Literal["kept", "edited", "summarized", "shown"]
-"""The fate of a message: as it was, with other content, summarized, or in view again."""
+"""The change of a message: unchanged, edited, summarized, or in view again."""
 
 
 @dataclass(frozen=True, slots=True)

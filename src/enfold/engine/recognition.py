@@ -44,7 +44,7 @@ from enfold.store.store import Store
 BY_CUTOFF = {"share_across_branches": True}
 """A client can send another branch at any time: a summary serves every branch with its cutoff."""
 _CACHE_SECONDS = 1.0
-"""Seconds that changes of another process may go unnoticed. This process's changes hold at once."""
+"""Seconds until changes by another process are noticed. Changes by this process apply at once."""
 _MAX_CACHED_MODELS = 1_000
 _MAX_CACHED_NAMESPACES = 10_000
 CLIENT_WINDOWS = {"Claude Code": 200_000}
@@ -142,7 +142,7 @@ class Recording:
 
     namespace: str
     name: str
-    """The session's."""
+    """Session name."""
     sender: Sender
     recognised: RecognisedHistory
     messages: Sequence[Message]
@@ -234,7 +234,7 @@ class ProxiedConversations:
     async def record_thread(
         self, namespace: str, name: str, sender: Sender, messages: Sequence[Message], tokenizer: str
     ) -> None:
-        """Append messages to a session after its last one, whatever came before at the provider."""
+        """Append messages to a session, without a check of the history at the provider."""
         recognised = await self._recognise_new(sender)
         session = await self._store.read(sessions.find, namespace, name)
         tip = None if session is None else session.tip

@@ -1,8 +1,8 @@
 """The relay: events of this process told to the others that share its database, and theirs here.
 
 A notice says what an event says and in which namespace, never what was said in the session. One
-that cannot be sent or received is missed, as by a later listener: a process that needs to
-know how a session stands asks for it.
+that cannot be sent or received is lost and not repeated: a process that needs to
+know a session's state reads it.
 """
 
 from __future__ import annotations

@@ -147,7 +147,7 @@ def _weights_of_all(phrases: Iterable[Phrase], found: PhraseOccurrences) -> dict
 
 
 _FITTING, _FITTING_OF_ONE = 0.22, 0.3
-"""The coverage from which an answer fits is `_FITTING` and `_FITTING_OF_ONE` divided by the number
+"""Minimum coverage of an answer: `_FITTING` plus `_FITTING_OF_ONE` divided by the number
 of phrases: one word of two is chance, two of six are not. On meetings, 3 % of the questions about
 them have less, and 86 % of the questions about other meetings."""
 _LEAST_WEIGHT = 2.0

@@ -23,7 +23,7 @@ class Prepared:
     decision: Decision
     """Of the view as it is sent."""
     compression: Outcome | None = None
-    """The compression that was made on the way, if any."""
+    """The compression that ran before it, if any."""
     pending: tuple[Message, ...] = ()
     warnings: tuple[str, ...] = ()
 

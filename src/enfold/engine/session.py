@@ -83,7 +83,7 @@ _KEPT: Mapping[_Trigger, tuple[Action, ...]] = {
 
 
 _KEPT_IN_STEPS: KeepAmount = ("messages", 2)
-"""Tokens that stay verbatim in a step of a long compression, until the next step."""
+"""Messages kept verbatim in a step of a long compression, until the next step."""
 
 
 class _Decided(NamedTuple):
@@ -95,9 +95,9 @@ class _Decided(NamedTuple):
     decision: Decision
 
 
-_INPUT_IN_PART = "the new input is larger than the model's window: it is sent in part"
+_INPUT_IN_PART = "the new input exceeds the model's window; only part of it is sent"
 _HISTORY_SHARE = 4
-"""One of this many parts of the limit is left to the history if an input exceeds the rest."""
+"""Divisor: the history keeps up to 1/4 of the limit if an input exceeds the rest."""
 
 
 def _fitting_pending(found: _Decided, pending: tuple[Message, ...]) -> tuple[Message, ...]:

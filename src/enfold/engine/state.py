@@ -98,9 +98,9 @@ class CallOptions:
     must_pay: bool = False
     """True if a compression that frees too little is not recorded."""
     restorable_by: RestorableBy = "store"
-    """The way in which the caller can restore what leaves the view."""
+    """The caller's way to restore content that leaves the view."""
     requested_at: int | None = None
-    """Time of a background request: a summary made since then serves as well."""
+    """Time of a background request; a summary made since then is enough."""
 
     def load(self, history: int, estimated: int, tokenizer: str) -> Load:
         """Return the tokens of the whole request, for a history of this size."""
@@ -468,7 +468,7 @@ def threshold_of(
 ) -> Threshold:
     """The levels in the order call, session, profile, model, everything that holds for all models.
 
-    A model without a threshold that somebody set has none.
+    A model has a threshold only if somebody set one.
     """
     share, source = settings.threshold, settings.sources["threshold"]
     of_profile = profile.get("threshold")
@@ -530,7 +530,7 @@ class EffectiveThreshold:
     is_window_guard: bool = False
     """True if the room for a reply in the window runs out before the setting is reached."""
     note: str = ""
-    """The settings that were passed over on the way to it, with reasons."""
+    """Settings that were ignored, with reasons."""
 
 
 def read_effective(

@@ -236,7 +236,7 @@ def shown_share(value: float | None) -> str:
 
 
 TWICE, REACHABLE = 2.0, 0.85
-"""The goals: in the view twice the share of the newest messages; in it or by one search."""
+"""Goals: ratio to the newest messages' share; share in the view or by one search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,7 +321,7 @@ KIND_COLUMNS = ("strategy", "kind", "questions", "reachable", "25 words", "nothi
 def kind_rows(outcomes: Iterable[CaseResult]) -> Iterator[list[str]]:
     """Yield a row for each kind of questions; nothing if all are of one kind.
 
-    Questions of the kind `abstention` have no answer: all of them should fit nothing.
+    For the kind `abstention`, whose questions have no answer, this should be 100 %.
     """
     by_kind: dict[tuple[str, str], list[ProbeResult]] = {}
     for outcome in outcomes:

@@ -235,7 +235,7 @@ def _has_brotli() -> bool:
 
 
 class _BrotliUnpacker:
-    """A decompressor of brotli, whose ratio has no bound: it ends above the limit."""
+    """A brotli decompressor that stops above the limit: the ratio is unbounded."""
 
     unused_data = b""  # it refuses data after the end
 

@@ -5,7 +5,7 @@ above the number that is answered at once wait for their turn. One above the oth
 answered with 503 and the time after which it may be repeated. Health checks are always answered at
 once.
 
-Of the requests that are answered at once, a few compute at a time, one caller after the other: a
+At most `computing` of these requests compute at a time, and callers take turns: a
 caller with many requests does not delay those of a caller with one.
 """
 
@@ -135,7 +135,7 @@ class LoadGuard:
             raise _overload("other requests are in progress") from None
 
     async def start_computing(self, key: bytes | str) -> Callable[[], None]:
-        """Wait for one of the places for computing; return the function that gives it back."""
+        """Wait for a compute place; return the function that releases it."""
         await self._computing.take(key)
         given_back = False
 
@@ -187,7 +187,7 @@ class LoadGuard:
 
 
 class _FairPlaces:
-    """A few places. Those who wait get one in turn: one of each caller, then again."""
+    """A semaphore that serves callers in turn, one request of each at a time."""
 
     def __init__(self, count: int) -> None:
         self._free = count
@@ -209,7 +209,7 @@ class _FairPlaces:
             raise
 
     def give_back(self) -> None:
-        """Give a place to the next one who waits."""
+        """Give the place to the next in line."""
         while self._waiting:
             key = next(iter(self._waiting))
             places = self._waiting.pop(key)
@@ -240,7 +240,7 @@ class RequestLoad:
         self.size += size
 
     async def start_computing(self) -> None:
-        """Wait until the request, which has arrived as a whole, may compute."""
+        """Wait until the complete request may compute."""
         if self._stop is None:
             self._stop = await self._guard.start_computing(self._key)
 

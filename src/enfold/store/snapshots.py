@@ -80,7 +80,7 @@ def record(
 ) -> Snapshot:
     """Write a snapshot with its edits, flush entries and usage, all or nothing; return it.
 
-    The parts of its summary are no longer needed and go.
+    The kept parts of its summary are deleted.
 
     `expected` is the id of the snapshot that applied when the work began, None if none did. `tip`
     is the end of the branch that the work began on, by default the parent of the snapshot.

@@ -144,7 +144,7 @@ _COLUMNS = tuple(field.name for field in fields(StoredMessage))
 _WRITTEN = tuple(name for name in _COLUMNS if name != "parent")
 """The fields of a message that are columns; its parent is stored by key."""
 _SHORT_BODY = 4_000
-"""Bytes of a message that is remembered after it was checked."""
+"""Maximum bytes of a message that is cached after its check."""
 
 
 def append(

@@ -142,7 +142,7 @@ _WAYS_BACK = "nothing is lost: undo shows it again, regenerate writes the summar
 def truncated(plan: Plan, reason: str) -> Condensation:
     """The plan without its old content; the gentler answer if it reaches the target.
 
-    The receipt shows it: the last resort may go below the floors.
+    The receipt shows it: this fallback may go below the minimums.
     """
     answer = cut_short(plan, _EVERYTHING_OLD)
     if plan.target is not None and answer.tokens(plan) > plan.target:

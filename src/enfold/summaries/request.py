@@ -223,7 +223,7 @@ _CHARACTERS_PER_TOKEN = 2
 """At most: a slice with two characters per token fits in any language."""
 _LONGEST_SUMMARY = 4
 _LONGEST_RECENT = 8
-"""A summary, and the recent messages with it, take at most one of these parts of the input."""
+"""Divisors: a summary takes at most 1/4 of the input, recent messages at most 1/8."""
 
 
 def divide(request: SummaryRequest, max_input: int | None) -> list[SummaryRequest]:

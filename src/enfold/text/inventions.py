@@ -84,7 +84,7 @@ _TICKET = (
     r"(?:[#/№_=-]|(?<![^\W\d_])(?:pr|issue|ticket|bug|task|order|invoice|build|no|nr)\W{{1,2}}"
     r"|[^\W\d_]\W{{1,2}}(?=\d+(?!\w| [^\W\d_])))0*{}(?![\w%]|[.,:]\d)"
 )
-"""A number that names something in the source: after a mark or a label, or not before a word."""
+"""A number used as an identifier: after a mark or a label, or not before a word."""
 _VERSION = re.compile(r"v?(\d+(?:\.\d+)+)")
 _QUOTATION = re.compile(
     r"(?:(?<![\w=:,\"])\"(?=[\w'‘(¿¡])|(?<=\s)\"(?=[^\w\"\n]{1,12}\w))([^\"\n]{12,600})\"(?!\w)"

@@ -259,7 +259,7 @@ async def count_async(
 async def compute_async(
     work: Callable[Params, Result], *args: Params.args, **kwargs: Params.kwargs
 ) -> Result:
-    """Run a long computation in the thread that all of them share, one after the other.
+    """Run a long computation in the one compute thread, one after the other.
 
     Several threads would not be faster, because the interpreter runs one at a time. A request that
     comes meanwhile would wait for each of them in turn, dozens of times.
@@ -292,13 +292,13 @@ def _characters(part: Any) -> int:
 
 
 def counting_threads() -> ThreadPoolExecutor:
-    """Return the few threads that count: the library keeps about 8 MB for each that ever did."""
+    """Return the counting threads; the library keeps about 8 MB for each thread it ran in."""
     return _threads("enfold-count", _COUNTING_THREADS, getpid())
 
 
 @cache
 def _threads(name: str, count: int, _process: int) -> ThreadPoolExecutor:
-    """Return threads of a process: they do not live on in one that was forked."""
+    """Return a process's threads; a forked process needs new ones."""
     from concurrent.futures import ThreadPoolExecutor
 
     return ThreadPoolExecutor(count, thread_name_prefix=name)

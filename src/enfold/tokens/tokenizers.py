@@ -429,7 +429,7 @@ def get(name: str | Tokenizer = DEFAULT, *, fallback: Literal["chars4"] | None =
 
 
 def expect_long_run() -> None:
-    """Load only the fastest library from now on: the other one would take 13 MB that stay."""
+    """Load only the fastest library from now on: the other one never frees its 13 MB."""
     TiktokenCounter.long_run = 0
 
 

@@ -68,7 +68,7 @@ def mount(engine: Engine, host: FastAPI, visitor_of: VisitorOf) -> None:
     _add_error_pages(engine, visitor_of)
     # WebSockets only: a polling window would delay the shutdown, and any origin may poll.
     nicegui_app.config.socket_io_js_transports = ["websocket"]
-    # A screen reader hears of this bar for background requests, and it has no name.
+    # Screen readers announce this bar on background requests, but it has no name.
     nicegui_app.config.quasar_config["loadingBar"]["skipHijack"] = True
     install_theme()
     ui.run_with(

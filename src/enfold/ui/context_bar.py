@@ -217,11 +217,11 @@ def explain(
     reply = min(DEFAULT_MAX_TOKENS, model.within(window).max_output)
     margin = figures.share_text(TOKEN_BUFFER_PERCENTAGE)
     yield (
-        f"{reply:,} tokens are reserved for the reply, and {margin} of the window are a margin, "
+        f"{reply:,} tokens are reserved for the reply, and {margin} of the window is a margin, "
         f"so the history may have at most {max(0, decision.hard_tokens):,} tokens."
     )
     yield (
-        f"The conversation has {status.messages:,} messages. Summarize shows how many of them a "
+        f"The conversation has {status.messages:,} messages. “Summarize” shows how many a "
         "compression would change."
     )
 

@@ -449,7 +449,7 @@ def _show_lists(activity: Activity) -> None:
     _show_texts(
         "Recalled",
         activity.latest_recalls,
-        "None in this period. Agents recall summarized messages; “enfold recall” does it by hand.",
+        "None in this period. Agents recall summarized messages; so does “enfold recall”.",
     )
     _show_texts(
         "Pinned",

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 from nicegui import ui
 
 from enfold.amounts import number
-from enfold.engine import Session
+from enfold.engine import Session, recall
 from enfold.engine.changes import MessagePlaces, Standing
 from enfold.engine.inspection import read_messages, read_placement
 from enfold.engine.recall import RecallAnswer
@@ -125,7 +125,8 @@ async def _search(session: Session, query: HistoryQuery) -> None:
         text = (words.value or "").strip()
         hits = await session.search(text, limit=_MOST_HITS, on_branch=True) if text else ()
         # If no message has all the words, they may be a question.
-        answer = await session.recall(text) if text and not hits else None
+        # Half-typed words are no recalls, so nothing is recorded for the activity.
+        answer = await recall.answer(session, text) if text and not hits else None
         if text == (words.value or "").strip():  # otherwise a later event shows its results
             results.clear()
             with results:

@@ -2,7 +2,7 @@
 
 The recall tool is the last of the tools, with the same bytes on every turn, so that caches keep
 hitting. A client's own tool of that name keeps it. A request that forces or forbids a tool call is
-left alone.
+not edited.
 """
 
 from __future__ import annotations

@@ -207,7 +207,7 @@ async def test_what_fails_in_the_background_is_told_and_the_request_goes_on(
     out = await pipeline.prepare(ProxyRequest(body, "openai:small", namespace="n" * 257))
     await pipeline.idle()
     assert out.raw is body.raw
-    assert "background work failed: namespace 'nnn" in caplog.text
+    assert "recording failed: namespace 'nnn" in caplog.text
 
 
 def _asking(*texts: str, namespace: str = "") -> ProxyRequest:
@@ -254,7 +254,7 @@ async def test_a_request_that_cannot_be_recorded_takes_no_other_with_it(
         for n, namespace in enumerate(namespaces)
     ]
     await pipeline.idle()
-    assert caplog.text.count("background work failed") == 1
+    assert caplog.text.count("recording failed") == 1
     for n in (0, 1, 3):
         assert await _recorded(on, sent[n]) == [f"Hi {n}", "Yes?", "Go"]
 

@@ -77,7 +77,7 @@ async def test_an_idle_connection_that_the_provider_closed_costs_no_request() ->
         number = connections
         while head := await reading.readuntil(b"\r\n\r\n"):
             if number == 1 and b"/second" in head:
-                # What is in flight meets a reset: the body cannot be written.
+                # The open request is reset: its body cannot be written.
                 linger = struct.pack("ii", 1, 0)
                 writing.get_extra_info("socket").setsockopt(
                     socket.SOL_SOCKET, socket.SO_LINGER, linger

@@ -317,7 +317,7 @@ async def recall(
         Query(
             max_length=512,
             description=(
-                "In place of a question: a message's id or position, a marker or a call's id."
+                "Instead of a question: a message id or position, a marker or a tool call id."
             ),
             examples=[""],
         ),

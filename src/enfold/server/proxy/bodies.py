@@ -58,14 +58,14 @@ MAX_MESSAGES = 20_000
 MAX_TEXT = 8 * 2**20
 """Bytes of text of a body that is read: more than the windows of all models hold."""
 MAX_OBJECTS = 100_000
-"""Objects of a body that is read: each costs far more time and memory than its bytes."""
+"""Maximum objects in a body that is parsed: each costs much more than its bytes."""
 LARGE_BODY = 2**20
 """Bytes of a body from which it is read in a thread."""
 _TEXT_RATIO = 6
 """The bytes of a text for each byte that base64 does not use: spaces, marks, other scripts."""
 _SLICE = 256 * 1024
 _OBJECT = re.compile(rb'\{\s*["}]')
-"""The begin of an object; quotes in texts are escaped."""
+"""The start of an object; quotes in texts are escaped."""
 _BASE64 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="
 _MIN_BODY = 100_000
 """Bytes of a body from which its prefix is remembered."""

@@ -101,11 +101,11 @@ _MIN_WINDOW = 1_000
 _FEW_MESSAGES = 20
 """Messages that are given to the store although it may have them: it recognises them, too."""
 _MAX_WAITING = 64
-"""Branches of a session that wait to be recorded at most: a flood must not fill the memory."""
+"""Maximum branches of a session that wait to be recorded: a flood must not fill memory."""
 _RECORD_INTERVAL = 0.1
 """Seconds after a recording until the next: a busy server records many requests at once."""
 _MAX_TOGETHER = 1_000
-"""New messages that are recorded in one transaction; a single request may have more."""
+"""Maximum new messages in one transaction; a single request may have more."""
 
 _log = logging.getLogger("enfold.proxy")
 
@@ -443,7 +443,7 @@ class ProxyPipeline:
             _log.warning("session %s: a response was not kept: %s", analysis.name, error)
 
     async def save_thread(self, request: ProxyRequest, reply: Reply) -> None:
-        """Store a request and its reply after what passed of the same conversation before."""
+        """Append a request and its reply to the recorded part of the same conversation."""
         if request.session is None or not is_complete_reply(reply):
             return
         dialect, tokenizer = request.body.wire.dialect, self._tokenizers.get(request.model, DEFAULT)
@@ -760,8 +760,8 @@ class ProxyPipeline:
     def _record_in_background(self, analysis: RequestAnalysis) -> None:
         """Record new messages while the request is on its way.
 
-        Without other requests this begins at once. A request that continues one which still waits
-        takes its place.
+        Without other requests this begins at once. A request that continues a waiting one
+        replaces it.
         """
         if analysis.name is None or analysis.recognised.recorded >= len(analysis.sent):
             return
@@ -820,14 +820,14 @@ class ProxyPipeline:
             if len(recordings) == 1:
                 _warn_of_recording(recordings[0].name, error)
                 return
-            # The fault may be that of one request.
+            # Only one request may be at fault.
             for each in recordings:
                 await self._write_recordings([each])
 
 
 def _warn_of_recording(session: str | None, error: EnfoldError) -> None:
     # Nothing is lost: the next turn brings the same history again.
-    _log.warning("session %s: background work failed: %s", session, error)
+    _log.warning("session %s: recording failed: %s", session, error)
 
 
 @asynccontextmanager
@@ -841,7 +841,7 @@ async def open_client_model(connection: Connection | None) -> AsyncIterator[Clie
 
 
 def _warn_of_long_replies(analysis: RequestAnalysis) -> None:
-    """Say once for a model that its clients ask for longer replies than the history may be."""
+    """Warn once per model that a client asks for replies longer than the history's limit."""
     max_output = analysis.body.max_output() or 0
     if max_output > analysis.decision.limit:
         _say_that_replies_are_long(analysis.request.model, max_output)
@@ -850,7 +850,7 @@ def _warn_of_long_replies(analysis: RequestAnalysis) -> None:
 @lru_cache(maxsize=_MAX_LIMIT_TASKS)
 def _say_that_replies_are_long(model: str, max_output: int) -> None:
     _log.warning(
-        "%s: a client asks for replies of up to %d tokens, more than the model takes; at most half "
+        "%s: a client asks for replies of up to %d tokens, too many for its window; at most half "
         "of its window is reserved for a reply. Set a lower maximum in the client",
         model,
         max_output,

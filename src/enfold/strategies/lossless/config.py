@@ -103,7 +103,7 @@ _NAMES: tuple[tuple[ToolKind, tuple[str, ...]], ...] = (
     ("command", ("bash", "shell", "exec", "run", "command", "terminal")),
     ("read", ("read", "view", "open", "cat")),
 )
-"""Words in names of tools, the more telling first."""
+"""Words in names of tools, the clearest first."""
 _NOTES = frozenset(
     {"description", "explanation", "justification", "timeout", "timeout_ms", "yield_time_ms"}
 )

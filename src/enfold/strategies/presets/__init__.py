@@ -1,7 +1,7 @@
 """Presets: a strategy with its config under a name, built in or your own, as JSON in and out.
 
 The built-in ones are the files beside this one. A file has `version`, `name`, `description`,
-`strategy` and `config`, in the words of the strategy's schema; an unknown field is refused
+`strategy` and `config`, as in the strategy's schema; an unknown field is refused
 with its path.
 """
 

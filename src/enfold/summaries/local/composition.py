@@ -418,7 +418,7 @@ def gather_material(request: SummaryRequest, tokenizer: Tokenizer) -> Material:
         gone = list(superseded(lines, state))
         earlier = [unit for unit, is_gone in zip(earlier, gone, strict=True) if not is_gone]
     texts = [draft.text.split() for draft in drafts]
-    # A sentence that somebody repeats word for word is no more often the subject.
+    # Count a sentence that is repeated word for word only once.
     distinct = {draft.text: tokens for draft, tokens in zip(drafts, texts, strict=True)}
     counts = lexicon.learn([*distinct.values(), *map(_tokens, earlier)])
     recent = "\n".join(text_of(message.parts)[:_RECENT_LENGTH] for message in request.recent)

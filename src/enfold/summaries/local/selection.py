@@ -274,7 +274,7 @@ class UnitSelection:
                 heapq.heappop(heap)
                 self._select(index)
                 selected.add(index)
-                # The others of its message need no line of their own now.
+                # Other sentences of this message can now share its line.
                 for other in by_message.pop(self._units[index].origin.message, ()):
                     heapq.heappush(heap, (-worths[other] / self._length(other), other))
 
