@@ -264,7 +264,11 @@ class StoredParts:
 
     async def get(self, key: str) -> Summary | None:
         """Return a part that an earlier attempt wrote; None if none did."""
-        found = await self.store.read(snapshots.part, self.session, key)
+        try:
+            found = await self.store.read(snapshots.part, self.session, key)
+        except StoreError as error:
+            _log.warning("a part of a summary could not be read: %s", error)
+            return None
         if found is None:
             return None
         return Summary(found["text"], found["author"], found["tokens"], notes=tuple(found["notes"]))
@@ -272,7 +276,11 @@ class StoredParts:
     async def keep(self, key: str, summary: Summary) -> None:
         """Store a part until the compression is recorded."""
         content = {name: getattr(summary, name) for name in ("text", "author", "tokens", "notes")}
-        await self.store.write(snapshots.keep_part, self.session, key, content)
+        try:
+            await self.store.write(snapshots.keep_part, self.session, key, content)
+        except StoreError as error:
+            # The summary is complete: only another attempt would miss this part.
+            _log.warning("a part of a summary could not be stored: %s", error)
 
 
 def _part_reporter(events: Events, session: str, step: str, messages: int) -> OnPart:

@@ -147,6 +147,8 @@ class Recording:
     recognised: RecognisedHistory
     messages: Sequence[Message]
     tokenizer: str
+    is_at_tip: bool = False
+    """True if the messages follow the session's last one, not those that were recognised."""
 
     def session_values(self) -> records.SessionUpdate:
         """Return the values that the session gets."""
@@ -235,11 +237,9 @@ class ProxiedConversations:
         self, namespace: str, name: str, sender: Sender, messages: Sequence[Message], tokenizer: str
     ) -> None:
         """Append messages to a session, without a check of the history at the provider."""
-        recognised = await self._recognise_new(sender)
-        session = await self._store.read(sessions.find, namespace, name)
-        tip = None if session is None else session.tip
-        recognised = replace(recognised, session=session, tip=tip)
-        await self.record(Recording(namespace, name, sender, recognised, messages, tokenizer))
+        recognised = await self.recognise(namespace, name, ClientHistory((), ()), sender)
+        recording = Recording(namespace, name, sender, recognised, messages, tokenizer)
+        await self.record(replace(recording, is_at_tip=True))
 
     def open_session(self, recognised: RecognisedHistory) -> Session | None:
         """Return the session at the last message that is recorded; None if there is none."""
@@ -294,7 +294,7 @@ def _record(db: Database, given: Recording, new: Sequence[records.MessageDraft])
     recognised = given.recognised
     values, settings = given.session_values(), recognised.settings
     session = _open_for_recording(db, given.namespace, given.name, values, settings)
-    after = recognised.tip or records.ROOT
+    after = records.CURRENT_TIP if given.is_at_tip else recognised.tip or records.ROOT
     rows = tree.append(db, session.key, new, after, forward_only=True) if new else ()
     return session, rows[-1].id if rows else recognised.tip
 

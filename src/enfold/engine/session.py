@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from copy import copy
@@ -43,6 +44,7 @@ from enfold.errors import (
     CompressionError,
     InputError,
     NotFoundError,
+    StoreError,
     SummaryError,
     UncompressibleError,
 )
@@ -95,17 +97,20 @@ class _Decided(NamedTuple):
     decision: Decision
 
 
+_log = logging.getLogger("enfold.engine")
+_RECORDED_QUESTION = 1_000
+"""Characters of a recall's question that are recorded."""
 _INPUT_IN_PART = "the new input exceeds the model's window; only part of it is sent"
-_HISTORY_SHARE = 4
-"""Divisor: the history keeps up to 1/4 of the limit if an input exceeds the rest."""
+_HISTORY_SHARE = 6
+"""Divisor: the history keeps up to 1/6 of the limit if an input exceeds the rest."""
 
 
 def _fitting_pending(found: _Decided, pending: tuple[Message, ...]) -> tuple[Message, ...]:
     """Return the pending input, in part if no compression of the history makes room for it."""
     _, model, view, decision = found
-    if decision.action != "must" or not pending:
-        return pending
     limit = decision.limit + decision.load.pending
+    if limit <= 0:
+        return pending  # the system prompt and the tools exceed the window by themselves
     room = int(limit * pipeline.SHORTENED_SHARE) - min(view.tokens, limit // _HISTORY_SHARE)
     return shortened_to(pending, room, model.tokenizer)
 
@@ -197,7 +202,9 @@ class Session:
         given = as_messages(() if pending is None else (pending,))
         options = CallOptions(given, system, tuple(tools), max_output, settings)
         found = await self._decide(options)
-        fitting = _fitting_pending(found, given)
+        fitting = given
+        if given and found.decision.action == "must":
+            fitting = await compute_async(_fitting_pending, found, given)
         if fitting != given:
             options = replace(options, pending=fitting)
             found = await self._decide(options)
@@ -424,7 +431,11 @@ class Session:
 
     async def record_recall(self, question: str) -> None:
         """Record a question to the full history, for the activity."""
-        await self._store.write(catalog.add_recall, self.key, question)
+        try:
+            await self._store.write(catalog.add_recall, self.key, question[:_RECORDED_QUESTION])
+        except StoreError as error:
+            # The answer is more important than its place in the statistics.
+            _log.warning("session %s: a recall was not recorded: %s", self.id, error)
 
     async def pin(self, message: str) -> None:
         """Keep a message of this branch in the view, word for word, in every later compression."""

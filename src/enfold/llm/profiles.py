@@ -510,11 +510,15 @@ class SummarizerChain:
 
 async def _summarize(summarizer: ModelSummarizer, request: SummaryRequest) -> Summary:
     """Return the summarizer's summary, in parts if it reads less than the first candidate."""
-    begin_call()
     parts = divide(request, summarizer.max_input)
+
+    async def write(part: SummaryRequest) -> Summary:
+        begin_call()
+        return await summarizer.summarize(part)
+
     if len(parts) == 1:
-        return await summarizer.summarize(parts[0])
-    return await summarize_parts(summarizer.name, parts, summarizer.summarize)
+        return await write(parts[0])
+    return await summarize_parts(summarizer.name, parts, write)
 
 
 def _is_final(error: SummaryError) -> bool:

@@ -99,3 +99,26 @@ async def test_an_idle_connection_that_the_provider_closed_costs_no_request() ->
     assert connections == 2
     await upstream.close()
     server.close()
+
+
+async def test_a_request_that_the_provider_worked_on_is_not_sent_twice() -> None:
+    requests = 0
+
+    async def answer(reading: asyncio.StreamReader, writing: asyncio.StreamWriter) -> None:
+        nonlocal requests
+        requests += 1
+        await reading.readuntil(b"\r\n\r\n")
+        await reading.readexactly(10)
+        await asyncio.sleep(1.2)
+        linger = struct.pack("ii", 1, 0)
+        writing.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        writing.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    upstream = Upstream({"openai": f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"})
+    with pytest.raises(UnavailableError):
+        async with upstream.call("openai", "POST", "/v1/responses", [], b"x" * 10):
+            pass
+    assert requests == 1
+    await upstream.close()
+    server.close()

@@ -76,7 +76,9 @@ def thread_of(body: RequestBody) -> str | None:
 
     Its history is never known for certain, because other clients may change it there.
     """
-    for name in body.wire.external_history_keys:
+    # Content that a provider caches is a prefix of many conversations, not one of them.
+    names = body.wire.external_history_keys if body.wire.stored_responses is not None else ()
+    for name in names:
         value = body.field(name)
         id = value.get("id") if isinstance(value, dict) else value
         if isinstance(id, str) and id and is_storable(id):

@@ -36,6 +36,7 @@ from enfold.errors import (
     GatewayError,
     InputError,
     StoreError,
+    StoreUnavailableError,
     facts,
 )
 from enfold.jsontext import dumps
@@ -816,6 +817,9 @@ class ProxyPipeline:
         try:
             if recordings:
                 await self._conversations.record(*recordings)
+        except StoreUnavailableError as error:
+            for each in recordings:
+                _warn_of_recording(each.name, error)
         except EnfoldError as error:
             if len(recordings) == 1:
                 _warn_of_recording(recordings[0].name, error)

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mappin
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from http import HTTPStatus
+from time import monotonic
 from typing import Protocol
 
 import aiohttp
@@ -43,6 +44,8 @@ _AUTOMATIC_HEADERS = frozenset({"user-agent", "accept", "accept-encoding", "cont
 _CONNECT_SECONDS = 30.0
 _OF_PROVIDERS_SITE = (b"set-cookie", b"access-control-", b"strict-transport-security", b"alt-svc")
 _MAX_HEADER_BYTES = 64 * 1024
+_RESEND_SECONDS = 1.0
+"""Seconds in which a reset shows that an idle connection was closed."""
 _PIECE_BYTES = 2**20
 """A longer body is sent in pieces of this size, so that other requests go on meanwhile."""
 
@@ -139,9 +142,15 @@ async def buffer_response(response: RelayedResponse) -> BufferedResponse:
 class _UpstreamCall(AbstractAsyncContextManager[UpstreamResponse]):
     """A request to a provider while its response is read."""
 
-    def __init__(self, send: Callable[[], Awaitable[aiohttp.ClientResponse]], url: URL) -> None:
+    def __init__(
+        self,
+        send: Callable[[], Awaitable[aiohttp.ClientResponse]],
+        url: URL,
+        is_written: Callable[[], bool],
+    ) -> None:
         self._send = send
         self._url = url
+        self._is_written = is_written
 
     async def __aenter__(self) -> UpstreamResponse:
         try:
@@ -151,12 +160,16 @@ class _UpstreamCall(AbstractAsyncContextManager[UpstreamResponse]):
         return UpstreamResponse(response.status, response_headers(response.raw_headers), response)
 
     async def _send_over_open_connection(self) -> aiohttp.ClientResponse:
+        started = monotonic()
         try:
             return await self._send()
         except aiohttp.ClientConnectorError:
             raise
         except aiohttp.ClientOSError:
             # The provider closed an idle connection before it had received all of the request.
+            # A later reset may come after it has worked on the request: that is not repeated.
+            if self._is_written() and monotonic() - started > _RESEND_SECONDS:
+                raise
             return await self._send()
 
     async def __aexit__(self, *_: object) -> None:
@@ -187,20 +200,28 @@ class Upstream:
             for name, value in forwarded_headers(headers)
         ]
         in_pieces = body is not None and len(body) > _PIECE_BYTES
+        is_written = not in_pieces
         if body is not None and in_pieces:
             sent.append(("Content-Length", str(len(body))))
+
+        async def pieces(body: bytes) -> AsyncIterator[memoryview]:
+            nonlocal is_written
+            view = memoryview(body)
+            for start in range(0, len(body), _PIECE_BYTES):
+                yield view[start : start + _PIECE_BYTES]
+            is_written = True
 
         def send() -> Awaitable[aiohttp.ClientResponse]:
             return self._session().request(
                 method,
                 url,
                 headers=sent,
-                data=_pieces(body) if body is not None and in_pieces else body,
+                data=pieces(body) if body is not None and in_pieces else body,
                 allow_redirects=False,
                 skip_auto_headers=_AUTOMATIC_HEADERS.difference(name for name, _ in sent) or None,
             )
 
-        return _UpstreamCall(send, url)
+        return _UpstreamCall(send, url, lambda: is_written)
 
     def _session(self) -> aiohttp.ClientSession:
         if self._client is None:
@@ -220,12 +241,6 @@ class Upstream:
         """Close all connections."""
         if self._client is not None:
             await self._client.close()
-
-
-async def _pieces(body: bytes) -> AsyncIterator[memoryview]:
-    view = memoryview(body)
-    for start in range(0, len(body), _PIECE_BYTES):
-        yield view[start : start + _PIECE_BYTES]
 
 
 def forwarded_headers(headers: Iterable[Header]) -> list[Header]:
