@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from playwright.async_api import Browser, expect
 
+from enfold.ui.settings.scope import LISTED
 from tests.server.processes import Process
 from tests.ui.browser import window
 from tests.ui.settings.conftest import LONG_TITLE, SESSION, TITLE, Api, Visit, choose, fits
@@ -89,3 +90,16 @@ async def test_on_a_phone_in_the_dark(browser: Browser, server: Process, api: Ap
         await page.goto(f"{server.address}/settings?session=long")
         await expect(page.get_by_role("textbox", name="Threshold", exact=True)).to_be_visible()
         assert await fits(page)
+
+
+async def test_a_link_names_a_session_that_the_field_does_not_list(visit: Visit, api: Api) -> None:
+    newer = [f"newer-{number}" for number in range(LISTED)]
+    for id in newer:
+        api.ask("POST", "/sessions", json={"id": id})
+    page = await visit(f"/settings?session={SESSION}")
+    field = page.get_by_role("combobox", name="Settings of")
+    await expect(field).to_have_value(f"Session: {SESSION}")
+    await page.goto(page.url.replace(SESSION, "missing"))
+    await expect(field).to_have_value("All sessions")
+    for id in newer:
+        api.ask("DELETE", f"/sessions/{id}")

@@ -11,12 +11,14 @@ from nicegui import ui
 from enfold.engine import Session
 from enfold.engine.inspection import read_set_values, read_threshold
 from enfold.engine.state import EffectiveThreshold
+from enfold.errors import NotFoundError
 from enfold.settings import Settings
 from enfold.ui.window import Window
 
 ALL_SESSIONS = ""
 """The choice of all sessions."""
-LISTED = 200
+LISTED = 50
+"""Sessions that a field offers. A link to the settings of another session adds that one."""
 
 SOURCES: Mapping[str, str] = {
     "default": "default",
@@ -113,12 +115,23 @@ async def session_choices(window: Window) -> dict[str, str]:
     return {each.id: each.title or each.id for each in found}
 
 
+async def exists(window: Window, id: str) -> bool:
+    """Return True if the visitor has a session of that name."""
+    try:
+        await window.session(id)
+    except NotFoundError:
+        return False
+    return True
+
+
 async def choose_scope(window: Window, then: Callable[[Scope], Awaitable[None]]) -> None:
     """Show a field for the scope; call `then` with the current scope and after every change."""
     requested = ui.context.client.request.query_params.get("session", ALL_SESSIONS)
     listed = await session_choices(window)
     choices = {ALL_SESSIONS: "All sessions"}
     choices |= {id: f"Session: {title}" for id, title in listed.items()}
+    if requested not in choices and await exists(window, requested):
+        choices[requested] = f"Session: {requested}"
     start = requested if requested in choices else ALL_SESSIONS
 
     async def scope_of(id: str) -> Scope:
