@@ -30,9 +30,8 @@ from enfold.llm.calls import Connection, Secret
 from enfold.llm.costs import PROFILE_NAMES, Candidate, Prices, prices
 from enfold.llm.keys import check_source
 from enfold.llm.providers import PROVIDERS, provider
-from enfold.llm.summarizer import ModelSummarizer
+from enfold.llm.summarizer import ModelSummarizer, summarize_divided
 from enfold.summaries import Summary, SummaryRequest, prompts
-from enfold.summaries.request import begin_call, divide, summarize_parts
 
 INHERIT = -1
 """A threshold that leaves it to the model and the settings."""
@@ -488,7 +487,7 @@ class SummarizerChain:
         costs: list[float | None] = []
         for writer in tuple(self._writers):
             try:
-                summary = await _summarize(writer.summarizer, request)
+                summary = await summarize_divided(writer.summarizer, request)
             except SummaryError as error:
                 reason = f"{writer.title}: {_without_name(str(error), writer)}"
                 failed.append(reason)
@@ -506,19 +505,6 @@ class SummarizerChain:
         reasons = dict.fromkeys((*self._passed_over, *failed))
         text = "; ".join(reasons) if kind is NoSummaryError else _no_handler(reasons)
         raise kind(text, cost=add(costs))
-
-
-async def _summarize(summarizer: ModelSummarizer, request: SummaryRequest) -> Summary:
-    """Return the summarizer's summary, in parts if it reads less than the first candidate."""
-    parts = divide(request, summarizer.max_input)
-
-    async def write(part: SummaryRequest) -> Summary:
-        begin_call()
-        return await summarizer.summarize(part)
-
-    if len(parts) == 1:
-        return await write(parts[0])
-    return await summarize_parts(summarizer.name, parts, write)
 
 
 def _is_final(error: SummaryError) -> bool:

@@ -25,6 +25,7 @@ from enfold.modelconfig import ModelConfig
 from enfold.summaries import Summary, SummaryRequest, Usage
 from enfold.summaries.checks import refuse_no_summary
 from enfold.summaries.prompts import build, build_continuation
+from enfold.summaries.request import begin_call, divide, summarize_parts
 from enfold.text.secrets import hide
 from enfold.tokens import get
 
@@ -147,6 +148,19 @@ class ConversationPrefix(Protocol):
         ...
 
 
+async def summarize_divided(summarizer: ModelSummarizer, request: SummaryRequest) -> Summary:
+    """Return the summarizer's summary, in parts if the request exceeds its input limit."""
+    parts = divide(request, summarizer.max_input)
+
+    async def write(part: SummaryRequest) -> Summary:
+        begin_call()
+        return await summarizer.summarize(part)
+
+    if len(parts) == 1:
+        return await write(parts[0])
+    return await summarize_parts(summarizer.name, parts, write)
+
+
 _CACHED_PRICE = 0.25
 """The price of a cached token beside that of another one, where prices are not known."""
 
@@ -170,16 +184,16 @@ class PrefixSummarizer:
         return self.by_transcript.name
 
     @property
-    def max_input(self) -> int:
-        """The model's input limit, in counted tokens."""
-        return self.by_transcript.max_input
+    def max_input(self) -> None:
+        """No limit: the conversation fits the model, and a transcript is divided here."""
+        return None
 
     async def summarize(self, request: SummaryRequest) -> Summary:
-        """Return the model's summary, from whichever form serves."""
+        """Return the model's summary, from the prefix or from a transcript."""
         instruction = build_continuation(request)
         is_usable = self.prefix.is_cached and not self.has_failed
         if not (is_usable and self._is_possible(request, instruction)):
-            return await self.by_transcript.summarize(request)
+            return await summarize_divided(self.by_transcript, request)
         failed: float | None = 0.0
         try:
             most = self.by_transcript.max_output(request)
@@ -191,7 +205,7 @@ class PrefixSummarizer:
             reason, failed = error, error.cost
         record_cost(failed)
         self.has_failed = True
-        summary = await self.by_transcript.summarize(request)
+        summary = await summarize_divided(self.by_transcript, request)
         note = f"written from a transcript, because the conversation's own prefix failed: {reason}"
         return replace(summary, notes=(*summary.notes, note))
 
