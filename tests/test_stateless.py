@@ -205,3 +205,15 @@ async def test_of_a_meeting_the_summary_takes_most_of_a_small_target() -> None:
     (summary,) = [each for each in done.messages if each["role"] == "system"]
     assert done.report.tokens_after <= target
     assert enfold.count([summary]) > target / 2
+
+
+async def test_rules_that_do_not_fit_are_named_in_a_warning() -> None:
+    rules = [f"Never deploy service number {number} on a Friday." for number in range(60)]
+    messages = [
+        {"role": role, "content": text}
+        for rule in rules
+        for role, text in (("user", rule), ("assistant", "Understood. " * 20))
+    ]
+    last = {"role": "user", "content": "Go on."}
+    result = await enfold.condense([*messages, last], target=1_200)
+    assert any("with rules or context left the view" in each for each in result.report.warnings)

@@ -669,6 +669,22 @@ def too_little(freed: int, wanted: int) -> str:
     )
 
 
+def cut_warnings(plan: Plan) -> list[str]:
+    """Return warnings about instructions and messages that should stay and do not fit."""
+    warnings = []
+    if plan.rules_left_out:
+        warnings.append(
+            f"{number(plan.rules_left_out, 'message')} with rules or context left the view, in "
+            "part or whole, because they take more than a quarter of the goal; pin what must stay"
+        )
+    if plan.shortened:
+        warnings.append(
+            f"shown in part, because the view would not fit otherwise: "
+            f"{number(plan.shortened, 'message')} that must stay; a larger window shows them whole"
+        )
+    return warnings
+
+
 def plan_warnings(request: Request, plan: Plan, after: int) -> tuple[str, ...]:
     """Return what the user should know about the size of the result."""
     warnings: list[str] = []
@@ -683,16 +699,7 @@ def plan_warnings(request: Request, plan: Plan, after: int) -> tuple[str, ...]:
             f"instructions, pins and rules that stay take {plan.standing_tokens:,} tokens, more "
             f"than {STANDING_SHARE:.0%} of {limit:,}; release what no longer holds"
         )
-    if plan.rules_left_out:
-        warnings.append(
-            f"{number(plan.rules_left_out, 'message')} with rules or context left the view, in "
-            "part or whole, because they take more than a quarter of the goal; pin what must stay"
-        )
-    if plan.shortened:
-        warnings.append(
-            f"shown in part, because the view would not fit otherwise: "
-            f"{number(plan.shortened, 'message')} that must stay; a larger window shows them whole"
-        )
+    warnings += cut_warnings(plan)
     if plan.is_tightened:
         warnings.append("the context is tight: less stays verbatim, or the summary is shorter")
     if after > request.goal:

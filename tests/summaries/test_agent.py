@@ -71,6 +71,17 @@ def test_the_state_of_the_work_is_read_from_the_calls() -> None:
     assert "To do: Tag release 2.4" in found["Next Step"]
 
 
+def test_a_failed_run_that_is_not_marked_as_an_error_is_linked_to_its_fix() -> None:
+    unmarked = tuple(
+        result("1", "E AssertionError: 0.1 + 0.2 != 0.3\n1 failed in 0.12s")
+        if message == WORK[3]
+        else message
+        for message in WORK
+    )
+    fixed = sections(written(unmarked))["Errors and Fixes"]
+    assert "1 failed in 0.12s; it succeeded after src/cart.py changed" in fixed
+
+
 def test_a_later_state_replaces_the_earlier_one() -> None:
     later = (
         assistant("", call("7", "Bash", {"command": "npm run deploy"})),

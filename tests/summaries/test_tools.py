@@ -27,7 +27,7 @@ def _line(output: str, *, is_error: bool = False, name: str = "bash") -> str:
         ("", "bash make"),
         ("built in 3.1s", "bash make → built in 3.1s"),
         ("a\nb\nc", "bash make"),
-        ("...\n3 failed, 145 passed in 12s\n", "bash make → 3 failed, 145 passed in 12s"),
+        ("...\n3 failed, 145 passed in 12s\n", "bash make → failed: 3 failed, 145 passed in 12s"),
         ("x\nld: error: no symbol foo\nstop\n", "bash make → ld: error: no symbol foo"),
         ('{"id": "R7", "by": {"name": "Al"}, "n": [1, 2]}', "bash make → id=R7, name=Al, n=1, 2"),
         ("-rw- 1 dev 3377 Mar 3 09:12 errors.py\n-rw- 1 dev 12 Mar 3 09:12 x.py", "bash make"),
@@ -50,7 +50,7 @@ def test_an_error_is_named_by_its_line() -> None:
 
 def test_only_the_ends_of_a_huge_output_are_read() -> None:
     output = "start\n" + "filler line\n" * 100_000 + "2 errors\n"
-    assert _line(output) == "bash make → 2 errors"
+    assert _line(output) == "bash make → failed: 2 errors"
 
 
 def test_lines_are_short() -> None:
@@ -102,3 +102,8 @@ def test_a_line_lists_a_few() -> None:
     ]
     assert lines[0] == "read " + ", ".join(f"x/f{number}.py" for number in range(MAX_TARGETS))
     assert lines[1] == f"read x/f{MAX_TARGETS}.py"
+
+
+def test_a_marker_is_no_outcome() -> None:
+    assert _line("⟨ File content already provided above: see src/a.py ⟩") == "bash make"
+    assert _line("first\n⟨ ... truncated, 45 of 60 lines ⟩\nlast") == "bash make"

@@ -389,7 +389,8 @@ class Session:
 
         The reference is the whole marker, such as `⟨ Content suppressed ⟩`, or the call's id.
         """
-        state, model = await self._state()
+        # The proxy shows views by cutoff, also after the client has edited its last message.
+        state, model = await self._state({"share_across_branches": True})
         view = view_of(state.rows, model.tokenizer)
         found = (each.id for each in reversed(view.shown) if _shows(each.message, reference))
         return next(found, None)

@@ -145,11 +145,12 @@ async def condense(
     references = tuple(each for each in answer.references(plan) if each.index not in mended)
     outcome = pipeline.make_outcome(request, plan, answer, seconds=perf_counter() - started)
     before, after = static + plan.tokens, static + answer.tokens(plan) + more
+    cut = pipeline.cut_warnings(plan) if after < before else ()
     report = replace(
         outcome.report,
         tokens_before=before,
         tokens_after=after,
-        warnings=(*answer.warnings, *_warnings(plan, after)),
+        warnings=(*cut, *answer.warnings, *_warnings(plan, after)),
         saved=savings(before, after, options.prices).later_turn,
     )
     return Condensed(

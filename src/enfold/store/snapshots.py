@@ -220,6 +220,7 @@ def undo(db: Database, session: SessionKey, id: str) -> Snapshot:
             depth=depth,
             now=db.now(),
         )
+    forget_parts(db, session)  # they may quote the same messages
     return get(db, session, id)
 
 

@@ -79,6 +79,10 @@ _FAILURE_END = re.compile(
 )
 """A failure in the last lines of an output that the tool did not mark as an error."""
 _LAST_LINES = 6
+_FAILED_RUN = re.compile(r"\b[1-9][\d,.]*\s+(?:failed|errors?)\b(?![./\w-])|^FAIL\b")
+"""The last line of a test run that the tool did not mark as an error."""
+_MARKER = re.compile(r"⟨ [^⟨⟩\n]* ⟩")
+"""Stands for content that was left out; its target may leave the view."""
 _RUN_RESULT = re.compile(
     r"\b\d[\d,.]*\s+(?:passed|failed|errors?|warnings?|tests?|files?|lines?|matches|insertions?|"
     r"rows?|results?|items?|vulnerabilities)\b(?![./\w-])|^(?:ok|PASS|FAIL|BUILD)\b|"
@@ -125,7 +129,8 @@ def digest_result(call: ToolCall | None, result: ToolResult, message: int) -> To
     text = text_of_result(result)
     failed = result.is_error or _FAILURE_START.match(text[:_MAX_LINE_LENGTH]) is not None
     outcome = _fault_line(text) if failed else _outcome(text)
-    return ToolDigest(message, tool, target, outcome, failed)
+    has_failed = failed or _FAILED_RUN.search(outcome) is not None
+    return ToolDigest(message, tool, target, outcome, has_failed)
 
 
 def describe_arguments(arguments: str | Mapping[str, Any]) -> str:
@@ -216,6 +221,8 @@ def _fault_line(text: str) -> str:
 
 def _outcome(text: str) -> str:
     text = text.strip()
+    if _MARKER.fullmatch(text):
+        return ""
     if text.startswith(("{", "[")) and len(text) <= _MAX_JSON_LENGTH:
         values = _json_outcome(text)
         if values:
@@ -234,7 +241,11 @@ def _outer_lines(text: str) -> list[str]:
     """Return the lines near both ends that are neither empty nor very long."""
     if len(text) > 2 * _SEARCHED:
         text = f"{text[:_SEARCHED]}\n{text[-_SEARCHED:]}"
-    return [line for line in text.splitlines() if line.strip() and len(line) <= _MAX_LINE_LENGTH]
+    return [
+        line
+        for line in text.splitlines()
+        if line.strip() and len(line) <= _MAX_LINE_LENGTH and not _MARKER.fullmatch(line.strip())
+    ]
 
 
 def _json_outcome(text: str) -> str:
