@@ -32,7 +32,7 @@ from enfold.condensation import (
     no_gain,
 )
 from enfold.errors import CompressionError, SummaryError, UncompressibleError
-from enfold.history import cut_points, is_from_user
+from enfold.history import cut_points, is_from_user, open_loop_start
 from enfold.llm.costs import Prices, savings
 from enfold.messages import Message
 from enfold.receipt import Receipt, RestorableBy
@@ -367,6 +367,9 @@ def _tightened(
     retention = replace(request.retention, amount=request.retention.amount * kept_share)
     # A summary needs its part of the goal too, and so do instructions.
     room = request.goal - request.goal // 8 - standing.instruction_tokens
+    is_by_hand = not request.is_due and request.target is None
+    if is_by_hand and open_loop_start(base.messages) < len(base.messages):
+        room = 0  # the results of the running loop are the part that a person wants to compress
     divided = split(base.messages, base.counts, retention, room=room)
     if view.summary_tokens and divided.head > view.summary_at:
         divided = replace(divided, head=view.summary_at)
