@@ -66,7 +66,7 @@ def test_an_interpreter_that_does_not_run_is_left_out(
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(peers, "FOLDER", tmp_path / "environments")
     peer = peers.Peer("none", ("none",), "none.py", pythons=("python3.12", "python3.13"))
-    assert peer.environment() == "needs python3.12 or python3.13, which does not run here"
+    assert peer.environment() == "needs python3.12 or python3.13, which is not installed"
     assert all(python.version != (3, 12) for python in supported()[1:])
 
 
