@@ -68,6 +68,13 @@ def test_cookies_and_rights_of_the_providers_site_are_not_passed_on() -> None:
     assert response_headers(given) == [(b"content-type", b"application/json")]
 
 
+def _reset(writing: asyncio.StreamWriter) -> None:
+    """Close a connection so that the other side meets a reset."""
+    linger = struct.pack("ii", 1, 0)
+    writing.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+    writing.close()
+
+
 async def test_an_idle_connection_that_the_provider_closed_costs_no_request() -> None:
     connections = 0
 
@@ -78,11 +85,7 @@ async def test_an_idle_connection_that_the_provider_closed_costs_no_request() ->
         while head := await reading.readuntil(b"\r\n\r\n"):
             if number == 1 and b"/second" in head:
                 # The open request is reset: its body cannot be written.
-                linger = struct.pack("ii", 1, 0)
-                writing.get_extra_info("socket").setsockopt(
-                    socket.SOL_SOCKET, socket.SO_LINGER, linger
-                )
-                writing.close()
+                _reset(writing)
                 return
             length = re.search(rb"content-length: (\d+)", head, re.IGNORECASE)
             assert length is not None
@@ -110,9 +113,7 @@ async def test_a_request_that_the_provider_worked_on_is_not_sent_twice() -> None
         await reading.readuntil(b"\r\n\r\n")
         await reading.readexactly(10)
         await asyncio.sleep(1.2)
-        linger = struct.pack("ii", 1, 0)
-        writing.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-        writing.close()
+        _reset(writing)
 
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     upstream = Upstream({"openai": f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"})

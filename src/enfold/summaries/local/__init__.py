@@ -1,8 +1,8 @@
 """The built-in summarizer, which needs no model, no key and no network.
 
-`lexicon` reads tokens, `units` divides the conversation into pieces, `tools` shortens tool calls.
-`selection` computes the worth of the pieces and selects them; `composition` makes the text fit and
-`layout` writes it as Markdown.
+`lexicon` reads tokens, `units` divides the conversation into pieces and shortens tool calls,
+`state` reads the state of an agent's work from its calls. `selection` computes the worth of the
+pieces and selects them; `composition` makes the text fit and writes it as Markdown.
 """
 
 from __future__ import annotations
