@@ -116,6 +116,20 @@ async def test_what_is_done_here_is_in_the_audit_log(page: Page, server: Process
     assert done == ["UI undo", "UI append", "UI delete session"]
 
 
+async def test_a_dialog_stays_open_while_the_list_changes(
+    page: Page, server: Process, api: Api
+) -> None:
+    api.session("old", user("a"), title="Old talk")
+    await page.goto(server.address)
+    await choose(page, "Old talk", "Delete")
+    sure = page.get_by_role("dialog").get_by_role("button", name="Delete")
+    await expect(sure).to_be_visible()
+    api.session("new", user("b"), title="New talk")
+    await expect(listed(page)).to_contain_text("New talk")
+    await sure.click()
+    await expect(page.get_by_text("Old talk")).to_have_count(0)
+
+
 async def test_the_menu_summarizes(page: Page, server: Process, api: Api) -> None:
     api.session("menu", user("a"), title="Menu talk")
     await page.goto(server.address)

@@ -71,7 +71,7 @@ class ContextBar:
         """Add the empty bar to the page."""
         with ui.element("div").classes("ef-context") as self._content:
             ui.label("Counting tokens…").classes("ef-small ef-soft")
-        # The bar is drawn again while its dialog is open, so the dialog is not inside it.
+        # The bar may be drawn again before its dialog opens, so this opens the dialog.
         self._dialogs = ui.element("div")
 
     async def show(self, used: Snapshot | None = None) -> None:

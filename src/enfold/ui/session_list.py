@@ -218,7 +218,9 @@ class SessionList:
 
     async def refresh(self) -> None:
         """Read and show the sessions again."""
-        newest = await self._read()
+        self._show_newest(await self._read())
+
+    def _show_newest(self, newest: list[SessionRecord]) -> None:
         self._list.clear()
         self._last = None
         self._menu_shown = None
@@ -242,8 +244,10 @@ class SessionList:
         """Refresh the list if it changed; search results, further pages and an open menu stay."""
         if self._is_search or self._last is not None or self._has_open_menu():
             return
-        if await self._read() != self._newest and not self._has_open_menu():
-            await self.refresh()
+        newest = await self._read()
+        # The user may have searched or opened a menu while the list was read.
+        if newest != self._newest and not (self._is_search or self._has_open_menu()):
+            self._show_newest(newest)
 
     def _has_open_menu(self) -> bool:
         return self._menu_shown is not None and bool(self._menu_shown.value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from inspect import isawaitable
@@ -215,7 +216,12 @@ def table(
 @contextmanager
 def titled_dialog(title: str) -> Iterator[ui.dialog]:
     """Open a dialog to be filled. Awaiting the dialog shows it and returns the submitted value."""
-    with ui.dialog() as dialog, ui.card().classes("ef-dialog ef-stack"):
+    opener = ui.context.slot.parent
+    if (task := asyncio.current_task()) is not None:
+        # A refresh may delete the opener; its handler still needs it to find the page.
+        task.add_done_callback(lambda _, opener=opener: None)
+    # In the page, so that a dialog stays open when the part that opened it is drawn again.
+    with opener.client.content, ui.dialog() as dialog, ui.card().classes("ef-dialog ef-stack"):
         labelled(dialog, title)
         heading(title)
         yield dialog
