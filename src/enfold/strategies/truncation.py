@@ -1,7 +1,7 @@
 """The truncation strategy: old tool output and parameters are cut short, mechanically and at once.
 
 Messages stay where they are, with their ids, calls, results and attachments; only words go. What
-the user and the model said stays too, unless the config says otherwise. No model is asked, and the
+the user and the model said stays too, unless the config says otherwise. No model is called, and the
 same input gives the same output.
 """
 
@@ -236,7 +236,7 @@ class _Cutter:
 KIND = StrategyKind(
     id="truncation",
     name="Truncation",
-    description="Cuts old tool output and parameters short, mechanically; no model is asked.",
+    description="Cuts old tool output and parameters short, mechanically; no model is called.",
     capabilities=Capabilities(individual=True, speed="fast"),
     config=TruncationConfig,
     make=Truncation,

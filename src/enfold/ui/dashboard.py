@@ -326,8 +326,8 @@ def _show(activity: Activity, days: Sequence[date], facts: AdviceFacts) -> None:
         section = empty_state(
             "insights",
             "No compressions and no model calls in this period.",
-            "Summarize a conversation, or let a coding agent work through enfold with `enfold "
-            "wrap`: the savings and costs are shown here.",
+            "Summarize a conversation, or run a coding agent with “enfold wrap”: this page then "
+            "shows savings and costs.",
         )
         with section:
             ui.link("Open conversations", "/")

@@ -1,6 +1,6 @@
 """The page of the full history: all messages of a branch, in pages, with search.
 
-It is not the active context. Every message states whether the model is sent it.
+It is not the active context. Every message states if the model receives it.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ PAGE = 50
 _MOST_HITS = 50
 
 _STATES: Mapping[Standing, tuple[str, Tone, str]] = {
-    "shown": ("in context", "good", "The model is sent this message unchanged."),
-    "shortened": ("shortened", "warm", "The model is sent a shortened form."),
-    "summarized": ("summarized", "plain", "The model is sent a summary in its place."),
+    "shown": ("in context", "good", "The model receives this message unchanged."),
+    "shortened": ("shortened", "warm", "The model receives a shortened form."),
+    "summarized": ("summarized", "plain", "The model receives a summary in its place."),
 }
 
 
@@ -101,7 +101,7 @@ def _warning(session: str, title: str) -> None:
             ui.label("Full history, not the active context").classes("ef-notice-title")
             ui.label(title).classes("ef-wrap").props("dir=auto")
             ui.label(
-                "All messages, unchanged. The model is sent a summary of the summarized ones."
+                "All messages, unchanged. The model receives a summary of the summarized ones."
             ).classes("ef-soft ef-small")
         ui.link("Back to conversation", path_of(session))
 
@@ -226,7 +226,7 @@ def _pages(session: str, query: HistoryQuery, page: int, depth: int) -> None:
 
 
 def _state_badge(session: str, places: MessagePlaces, standing: Standing) -> None:
-    """Show if the model is sent a message, with a link to the compression that changed it."""
+    """Show if the model receives a message, with a link to the compression that changed it."""
     name, tone, meaning = _STATES[standing]
     if standing == "shown":
         badge(name, tone).tooltip(meaning)

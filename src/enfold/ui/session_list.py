@@ -68,7 +68,7 @@ def import_field(window: Window) -> None:
 
     def refuse() -> None:
         notify_failure(
-            f"Import one file of at most {LARGEST // 2**20} MB; `enfold import` takes more."
+            f"Import one file of at most {LARGEST // 2**20} MB; “enfold import” takes more."
         )
 
     field = ui.upload(auto_upload=True, max_file_size=LARGEST, on_upload=store)

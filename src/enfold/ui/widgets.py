@@ -219,7 +219,7 @@ def titled_dialog(title: str) -> Iterator[ui.dialog]:
     opener = ui.context.slot.parent
     if (task := asyncio.current_task()) is not None:
         # A refresh may delete the opener; its handler still needs it to find the page.
-        task.add_done_callback(lambda _, opener=opener: None)
+        task.add_done_callback(lambda _: opener)
     # In the page, so that a dialog stays open when the part that opened it is drawn again.
     with opener.client.content, ui.dialog() as dialog, ui.card().classes("ef-dialog ef-stack"):
         labelled(dialog, title)

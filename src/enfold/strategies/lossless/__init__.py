@@ -1,6 +1,6 @@
 """The lossless strategy: repeats become references, and padding is removed.
 
-No model is asked. Every step can be undone exactly: the ledger says where everything is.
+No model is called. Every step can be undone exactly: the ledger says where everything is.
 """
 
 from __future__ import annotations

@@ -169,7 +169,7 @@ def _show_message(pair: Pair, shown: Message | None, *, badge_text: str = "") ->
 Item: TypeAlias = tuple[str, Fate]
 
 _FATES: Mapping[Fate, tuple[str, str]] = {
-    "kept": ("Kept", "Literally in the view that the model is sent."),
+    "kept": ("Kept", "Literally in the view that the model receives."),
     "restorable": ("Restorable", "Not sent, but in the full history, where it can be found."),
     "lost": ("Lost", "Neither sent nor restorable."),
 }

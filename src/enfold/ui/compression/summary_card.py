@@ -123,7 +123,7 @@ class SummaryCard:
             "Edit summary",
             "Summary",
             storable(self._snapshot.text or ""),
-            explanation="From now on the model is sent your text. The old summary stays on record.",
+            explanation="The model receives your text from now on. The old summary is kept.",
             is_long=True,
         )
         if text is not None and text != self._snapshot.text:
@@ -133,7 +133,7 @@ class SummaryCard:
     async def _delete(self) -> None:
         explanation = (
             "The text of the summary is deleted permanently, also as it was before it was edited. "
-            "The messages that it replaced are kept, and the model is sent them again; the oldest "
+            "The messages that it replaced are kept, and the model receives them again; the oldest "
             "as an earlier summary, if there is one."
         )
         if await confirm("Delete summary?", explanation, "Delete"):

@@ -180,7 +180,7 @@ class PromptsSection(ScopedSection):
 
     async def _preview_card(self) -> None:
         choices = await session_choices(self._window)
-        about = "The text that a model is sent, with the latest messages of a session."
+        about = "The text that the model receives, with the latest messages of a session."
         with card("Preview", about):
             if not choices:
                 ui.label("No session yet for an example.").classes("ef-soft")

@@ -13,8 +13,8 @@ FOR NO KEY UPDATE
 SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint) AS now
 
 -- name: has_migrations
--- Asked of the table of tables: to_regclass may still remember that there was none, from before
--- the process that was waited for made it.
+-- Read from the catalogue: to_regclass may still have cached that there was none, from before
+-- another process created it.
 SELECT 1 FROM pg_catalog.pg_tables
 WHERE schemaname = current_schema() AND tablename = 'schema_migrations'
 
@@ -23,7 +23,7 @@ WHERE schemaname = current_schema() AND tablename = 'schema_migrations'
 SELECT pg_advisory_xact_lock(7308332090146250607)
 
 -- name: new_message_keys
--- Keys for messages about to be written; none was ever used.
+-- Keys for new messages; no message ever had one of them.
 SELECT nextval(pg_get_serial_sequence('chat_messages', 'seq')) AS seq
 FROM generate_series(1, :count)
 
@@ -35,12 +35,12 @@ FROM json_array_elements(CAST(:segments AS json)) WITH ORDINALITY AS each (value
 FOR UPDATE SKIP LOCKED
 
 -- name: has_jobs
--- Whether procrastinate's tables are there.
+-- True if the tables of procrastinate exist.
 SELECT 1 FROM pg_catalog.pg_tables
 WHERE schemaname = current_schema() AND tablename = 'procrastinate_jobs'
 
 -- name: notify
--- Told to whoever listens when the transaction is committed.
+-- Listeners receive it when the transaction is committed.
 SELECT pg_notify(:channel, :text)
 
 -- fragment: tokens_before

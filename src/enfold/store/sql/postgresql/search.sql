@@ -17,8 +17,8 @@ HAVING count(DISTINCT phrase.place) = json_array_length(CAST(:query AS json))
 FROM json_array_elements_text(CAST(:query AS json)))
 
 -- name: search_recent
--- Among a session's newest messages, in the order they are stored: what is common is found here,
--- long before an index could list all that has it.
+-- Among a session's newest messages, in the order of storage: a common term is found here
+-- long before an index could list all its messages.
 SELECT w.message AS key, NULL AS rank
 FROM (
     SELECT message, words FROM message_words
@@ -33,7 +33,7 @@ ORDER BY w.message DESC
 LIMIT :limit
 
 -- name: search_newest
--- Messages with all phrases in one piece; and long ones that have them in several.
+-- Messages with all phrases in one piece, and long messages with the phrases in several pieces.
 SELECT found.key, NULL AS rank
 FROM (
     SELECT w.message AS key FROM message_words AS w
@@ -57,7 +57,7 @@ ORDER BY m.seq DESC
 LIMIT :limit
 
 -- name: search_best
--- A message is as good as its best piece; 2 sets the finds against the length of the piece.
+-- The score of a message is that of its best piece; 2 divides the score by the length of the piece.
 SELECT w.message AS key, max(ts_rank(w.words, CAST(phrase.text AS tsquery), 2)) AS rank
 FROM {phrases}
 JOIN message_words AS w ON w.words @@ CAST(phrase.text AS tsquery)

@@ -5,7 +5,7 @@ SELECT id, name, namespace, created_at FROM access_tokens WHERE hash = :hash
 SELECT id, name, namespace, created_at FROM access_tokens ORDER BY name
 
 -- name: put_token
--- A name that is there already gets another token, and keeps its namespace.
+-- A name that exists gets another token, and keeps its namespace.
 INSERT INTO access_tokens (id, name, namespace, hash, created_at)
 VALUES (:id, :name, :namespace, :hash, :now)
 ON CONFLICT (name) DO UPDATE SET hash = excluded.hash
@@ -17,7 +17,7 @@ SELECT id, name, namespace, created_at FROM access_tokens WHERE name = :name
 DELETE FROM access_tokens WHERE id = :id
 
 -- name: add_secret
--- The first process to come makes it; all others read what that one made.
+-- The first process creates it; all others read it.
 INSERT INTO settings (scope, key, value, updated_at) VALUES (:scope, :key, :value, :now)
 ON CONFLICT (scope, key) DO NOTHING
 
@@ -33,7 +33,7 @@ ORDER BY seq DESC
 LIMIT :limit
 
 -- name: delete_old_audit
--- The oldest come first, so only a few have to be looked at.
+-- The oldest come first, so only a few are read.
 DELETE FROM audit_log WHERE seq IN (
     SELECT seq
     FROM (SELECT seq, at FROM audit_log WHERE seq > 0 ORDER BY seq LIMIT :few) AS oldest

@@ -1,6 +1,6 @@
 -- name: compressions_since
 -- Every compression that still holds, with what it made of the view and how many replies came after
--- it. One that was only worded anew begins with the same tokens as the one before it and ends at
+-- it. One that was only reworded begins with the same tokens as the one before it and ends at
 -- the same message: it freed nothing more.
 SELECT s.seq AS key, s.created_at, s.strategy, s.author, x.model, x.profile, x.client,
     x.id AS session, x.title, s.id AS snapshot,
@@ -43,7 +43,7 @@ GROUP BY created_at / 86400000, kind, model
 ORDER BY day, kind, model
 
 -- name: insert_failure
--- The session may have been deleted meanwhile; then there is nothing to keep.
+-- The session may have been deleted since; then nothing is stored.
 INSERT INTO compression_failures (session, code, automatic, created_at)
 SELECT key, :code, :automatic, :now FROM sessions WHERE key = :session
 

@@ -89,7 +89,7 @@ session IS NULL
     AND session_name = (SELECT id FROM sessions WHERE key = :session)
 
 -- name: usage_of_session
--- Also what was used before it was there.
+-- With usage from before the session was stored.
 {usage_total}
 WHERE (session = :session OR {unclaimed_usage}) AND created_at >= :since
 GROUP BY kind, profile, model

@@ -1,5 +1,5 @@
 -- name: put_exchange
--- The same words may be said again after other calls; the last are what the provider knows.
+-- The same text may come again after other calls; the provider knows the last one.
 INSERT INTO exchanges (session, snapshot, message, shown, dialect, created_at, content)
 VALUES (:session, :snapshot, :message, :shown, :dialect, :now, :content)
 ON CONFLICT (session, snapshot, message, shown)

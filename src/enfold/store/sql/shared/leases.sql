@@ -1,5 +1,5 @@
 -- name: acquire
--- Take a lease that nobody has, or whose time is over.
+-- Take a lease that is free or has expired.
 INSERT INTO leases (name, session, holder, expires_at)
 VALUES (:name, :session, :holder, :expires_at)
 ON CONFLICT (name) DO UPDATE
@@ -7,7 +7,7 @@ SET holder = excluded.holder, session = excluded.session, expires_at = excluded.
 WHERE leases.expires_at <= :now
 
 -- name: shorten_lease
--- A lease cannot end later than one that is taken now: the clock was set back since it was taken.
+-- A lease that ends later than a new one would was taken before the clock was set back.
 UPDATE leases SET expires_at = :expires_at WHERE name = :name AND expires_at > :expires_at
 
 -- name: renew

@@ -8,7 +8,7 @@ VALUES (:session, :id, :message, :kind, 0, :now, :now)
 ON CONFLICT (session, message_id, kind) DO NOTHING
 
 -- name: claim
--- Take what is due. A claim that is not answered becomes due again.
+-- Claim the entries that are due. A claim without an answer becomes due again.
 UPDATE flush_outbox SET holder = :holder, due_at = :until, attempts = attempts + 1
 WHERE seq IN (
     SELECT seq FROM flush_outbox WHERE done_at IS NULL AND due_at <= :now AND kind = :kind
@@ -26,13 +26,13 @@ WHERE seq IN (
 RETURNING seq, {outbox_columns}
 
 -- name: shorten_claims
--- No entry is due later than this, unless the clock was set back since it was claimed or postponed.
+-- An entry that is due later than this was claimed or postponed before the clock was set back.
 UPDATE flush_outbox SET due_at = :latest
 WHERE done_at IS NULL AND kind = :kind AND due_at > :latest
 
 -- name: due
--- Where there is something to do, the longest waiting first.
--- An entry that is due later than possible was put off before the clock was set back.
+-- Sessions with waiting work, the longest wait first.
+-- An entry that is due later than possible was postponed before the clock was set back.
 SELECT kind, session FROM flush_outbox
 WHERE done_at IS NULL AND (due_at <= :now OR due_at > :latest)
 GROUP BY kind, session ORDER BY min(due_at), min(seq) LIMIT :limit
@@ -42,7 +42,7 @@ UPDATE flush_outbox SET done_at = :now, holder = NULL, error = NULL
 WHERE id = :id AND done_at IS NULL
 
 -- name: postpone
--- Only by whoever still holds it: after the time is over it is another's.
+-- Only the holder of the claim may do this; a claim that has expired belongs to another process.
 UPDATE flush_outbox SET due_at = :due_at, holder = NULL, error = :error
 WHERE id = :id AND holder = :holder AND done_at IS NULL
 

@@ -14,7 +14,7 @@ VALUES (:response, :place, :id, :content)
 DELETE FROM responses WHERE created_at < :before
 
 -- name: response
--- The last one, should two sessions have the same.
+-- The last one, if two sessions have the same.
 SELECT r.seq, r.session, r.id, r.tip, r.snapshot, r.lead
 FROM responses AS r JOIN sessions AS s ON s.key = r.session
 WHERE r.id = :id AND s.namespace = :namespace

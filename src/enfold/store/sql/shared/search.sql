@@ -28,7 +28,7 @@ SELECT created_at FROM chat_messages WHERE seq = :key
 SELECT max(seq) AS key FROM chat_messages
 
 -- name: spots_of_line
--- The small columns of what `line` gives.
+-- The small columns of the rows that `line` returns.
 WITH RECURSIVE line (seq) AS (
     SELECT CAST(:bottom AS bigint)
     UNION ALL

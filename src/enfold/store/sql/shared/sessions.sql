@@ -68,7 +68,7 @@ LIMIT 1 {for_update}
 UPDATE sessions SET listed_in = :listed_in, id = :id WHERE key = :key
 
 -- name: lock_session
--- Whoever writes to a session holds its row, so that tips and snapshots change one at a time.
+-- A writer locks the row of its session, so that tips and snapshots change one at a time.
 SELECT key, tip FROM sessions WHERE key = :key {for_update}
 
 -- name: update_session

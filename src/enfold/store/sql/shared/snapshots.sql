@@ -49,7 +49,7 @@ UPDATE session_snapshots SET content_json = :content_json, updated_at = :now WHE
 SELECT content FROM summary_parts WHERE session = :session AND id = :id
 
 -- name: insert_summary_part
--- The session may have been deleted meanwhile; then there is nothing to keep.
+-- The session may have been deleted since; then nothing is stored.
 INSERT INTO summary_parts (session, id, content)
 SELECT key, :id, :content FROM sessions WHERE key = :session
 ON CONFLICT (session, id) DO UPDATE SET content = excluded.content

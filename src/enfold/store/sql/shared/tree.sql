@@ -30,7 +30,7 @@ VALUES
      :dialect, :tokens, :tokenizer, :estimate, :client_id, :name, :created_at, :is_dated, :body)
 
 -- name: line
--- The messages from one up to just below a depth. Reads those and nothing else.
+-- The messages from one up to just below a depth. It reads only those.
 WITH RECURSIVE line (seq) AS (
     SELECT CAST(:bottom AS bigint)
     UNION ALL
@@ -44,7 +44,7 @@ LEFT JOIN chat_messages AS p ON p.seq = m.parent
 WHERE m.depth > :above
 
 -- name: on_path
--- Which of the messages are on the path to a tip. From the tip up, by the jump where it does not
+-- The given messages that are on the path to a tip. From the tip up, by the jump where it does not
 -- go past the message looked for, else by the parent.
 WITH RECURSIVE sought (seq, depth) AS (
     SELECT m.seq, m.depth FROM {keys} AS k JOIN chat_messages AS m ON m.seq = k.value
@@ -87,7 +87,7 @@ SELECT m.seq AS key, m.session FROM chat_messages AS m
 WHERE m.id = :id AND m.session + 0 = :session
 
 -- name: known_in_namespace
--- Many sessions may begin alike; the newest is the likeliest.
+-- Many sessions may have the same beginning; the newest is the most likely one.
 SELECT m.seq AS key, m.session
 FROM chat_messages AS m CROSS JOIN sessions AS s
 WHERE m.id = :id AND s.key = m.session AND s.namespace = :namespace
@@ -132,14 +132,14 @@ FROM usage_events AS u
     ORDER BY u.seq DESC LIMIT 1
 
 -- name: claim_reported_usage
--- Of messages that were written after their usage was known.
+-- For messages that were stored after their usage.
 UPDATE chat_messages SET
     input_tokens = (SELECT u.input_tokens {reported_usage}),
     output_tokens = (SELECT u.output_tokens {reported_usage})
 WHERE seq IN (SELECT k.value FROM {keys} AS k)
 
 -- name: segments
--- Several stretches of the tree, each given by the ids of its first and last message.
+-- Several ranges of the tree, each given by the ids of its first and last message.
 WITH RECURSIVE line (place, seq, above) AS (
     SELECT g.place, bottom.seq, top.depth - 1
     FROM {segments} AS g

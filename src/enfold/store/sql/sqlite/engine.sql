@@ -1,5 +1,5 @@
 -- fragment: for_update
--- A write transaction is alone in the database already.
+-- A write transaction excludes all other writers.
 
 -- fragment: keys
 (SELECT value FROM json_each(:keys))
@@ -15,11 +15,11 @@ SELECT CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) AS now
 SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'schema_migrations'
 
 -- name: lock_migrations
--- The transaction has the database to itself.
+-- A write transaction excludes all other writers.
 SELECT 1
 
 -- name: new_message_keys
--- Keys for messages about to be written; none was ever used, not even by a deleted message.
+-- Keys for new messages; no message ever had one of them, not even a deleted one.
 WITH RECURSIVE fresh (seq, count) AS (
     SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'chat_messages'), 0) + 1, 1
     UNION ALL
@@ -32,7 +32,7 @@ SELECT seq FROM fresh
 FROM json_each(:segments))
 
 -- fragment: skip_locked
--- Nobody else writes meanwhile.
+-- No other process writes at the same time.
 
 -- fragment: tokens_before
 CAST(json_extract(s.content_json, '$.originalTokenCount') AS INTEGER)

@@ -2,7 +2,7 @@
 INSERT INTO message_words (rowid, scope, words, parts) VALUES (:message, :scope, :words, :parts)
 
 -- name: delete_words
--- An index without content must be told what it is to forget.
+-- An index without content needs the text of the rows that it deletes.
 INSERT INTO message_words (message_words, rowid, scope, words, parts)
 VALUES ('delete', :message, :scope, :words, :parts)
 
@@ -20,7 +20,7 @@ ORDER BY message_words.rowid DESC
 LIMIT :limit
 
 -- name: search_best
--- bm25 is negative, the better the more; a word counts more than a part of a name.
+-- bm25 is negative, and lower is better; a word counts more than a part of a name.
 SELECT rowid AS key, -bm25(message_words, 0.0, 1.0, 0.5) AS rank FROM message_words
 WHERE message_words MATCH :query
 ORDER BY bm25(message_words, 0.0, 1.0, 0.5), rowid DESC

@@ -1,4 +1,4 @@
--- Version 3. What was really said where a client saw less: calls that a proxy answered itself.
+-- Version 3. Exchanges that a client did not see: tool calls that the proxy answered itself.
 --
 -- An exchange follows a message, under the snapshot that applied then; it is put back for as long
 -- as that snapshot applies. The message may not be recorded yet, so it goes by its identity.

@@ -1,4 +1,4 @@
--- Version 4. What replies leave behind: response ids that later requests go on from, and usage that
+-- Version 4. Data of replies: response ids that later requests continue, and usage that
 -- belongs to a namespace and no session.
 --
 -- A client that goes on from a response does not send its items again. tip is the identity of the

@@ -1,4 +1,4 @@
--- Version 7. Work of one kind is found without looking through what waits of another.
+-- Version 7. An index that finds waiting work by its kind.
 
 DROP INDEX flush_outbox_by_due;
 

@@ -1,6 +1,6 @@
 -- Version 1. Times are milliseconds since 1970, JSON is text, content is bytes.
 --
--- Only what belongs to a session refers to it with a foreign key: deleting the session deletes it.
+-- Only rows that belong to a session refer to it with a foreign key: they are deleted with the session.
 -- References to messages have none. Messages are never deleted one by one, and a key from every
 -- table that points at a message would make deleting a long session a check per row and table.
 
@@ -193,7 +193,7 @@ CREATE TABLE leases (
 
 CREATE INDEX leases_by_session ON leases (session) WHERE session IS NOT NULL;
 
--- What of a message can be searched and shown as a snippet; the index holds words only.
+-- The text of a message that can be searched and shown as a snippet; the index holds words only.
 CREATE TABLE message_texts (
     message INTEGER PRIMARY KEY,
     session INTEGER NOT NULL REFERENCES sessions (key) ON DELETE CASCADE,

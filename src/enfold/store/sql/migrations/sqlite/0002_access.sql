@@ -1,4 +1,4 @@
--- Version 2. Who may use a server, and what was done there.
+-- Version 2. Access tokens of a server, and its audit log.
 --
 -- Of an access token only the hash is stored. The audit log has ids and counts, never text.
 

@@ -1,4 +1,4 @@
--- Version 5. Compressions that failed: how many, when, and for what kind of reason, never a text.
+-- Version 5. Failed compressions: number, time and kind of cause, never a text.
 
 CREATE TABLE compression_failures (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,

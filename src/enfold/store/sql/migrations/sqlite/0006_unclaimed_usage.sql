@@ -1,4 +1,4 @@
--- Version 6. What a call used before its session was there, found by the name of the session to come.
+-- Version 6. Usage of a call that came before its session, found by the name of that session.
 
 ALTER TABLE usage_events ADD COLUMN session_name TEXT;
 
