@@ -18,6 +18,7 @@ from enfold.engine.presets import check_strategies
 from enfold.engine.recall import RECALL_TOKENS, RecallAnswer, answer
 from enfold.engine.results import Prepared, Preview, StandingMessage, Status, preview
 from enfold.engine.state import (
+    BY_CUTOFF,
     CallOptions,
     ClientModel,
     KeepAmount,
@@ -389,8 +390,7 @@ class Session:
 
         The reference is the whole marker, such as `⟨ Content suppressed ⟩`, or the call's id.
         """
-        # The proxy shows views by cutoff, also after the client has edited its last message.
-        state, model = await self._state({"share_across_branches": True})
+        state, model = await self._state(BY_CUTOFF)
         view = view_of(state.rows, model.tokenizer)
         found = (each.id for each in reversed(view.shown) if _shows(each.message, reference))
         return next(found, None)

@@ -134,6 +134,9 @@ def _as_message(given: MessageInput, dialect: str) -> Message:
     raise InputError(f"expected a message, a mapping or a text, found {type(given).__name__}")
 
 
+BY_CUTOFF = {"share_across_branches": True}
+"""The setting for proxied conversations. A client can send another branch at any time, so a summary
+serves every branch with its cutoff."""
 SETTLED = "settledMessages"
 """The field of a snapshot's content: the number of shown messages that its compression left."""
 VARIANT = "promptVariant"

@@ -21,14 +21,13 @@ from enfold import wire
 from enfold.budget import Decision, Load, decide
 from enfold.engine import Engine, Session, compression
 from enfold.engine.recognition import (
-    BY_CUTOFF,
     ClientHistory,
     ProxiedConversations,
     RecognisedHistory,
     Recording,
     Sender,
 )
-from enfold.engine.state import CallOptions, ClientModel
+from enfold.engine.state import BY_CUTOFF, CallOptions, ClientModel
 from enfold.errors import (
     BlockedError,
     CompressionError,
