@@ -14,7 +14,7 @@ from enfold.engine.presets import Presets, check_strategies
 from enfold.engine.profiles import Profiles
 from enfold.engine.recognition import Responses
 from enfold.engine.session import Session
-from enfold.engine.state import SettingsLevel, read_settings
+from enfold.engine.state import RecentViews, SettingsLevel, read_settings
 from enfold.errors import NotFoundError
 from enfold.events import Events
 from enfold.queue import Queue
@@ -56,6 +56,7 @@ class Engine:
         self.presets = Presets(store)
         self.access = AccessRegistry(store, self.static_settings)
         self.responses = Responses(store)
+        self.recent_views = RecentViews()
         self.small_gains: dict[records.SessionKey, int] = {}
         """Tokens of views whose last due compression freed too little, by session."""
 

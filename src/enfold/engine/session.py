@@ -23,6 +23,7 @@ from enfold.engine.state import (
     ClientModel,
     KeepAmount,
     MessageInput,
+    RecentView,
     SessionState,
     as_messages,
     decide_for,
@@ -160,7 +161,10 @@ class Session:
             return drafts(as_messages(messages, dialect), tokenizer.name)
 
         place = CURRENT_TIP if after is None else after
-        written = await count_async(read, given, await self.tokenizer())
+        recent = self._engine.recent_views.get(self.key)
+        # If the model has changed since, the next view counts these messages anew.
+        tokenizer = await self.tokenizer() if recent is None else recent.view.tokenizer
+        written = await count_async(read, given, tokenizer)
         stored = await self._store.write(
             tree.append, self.key, written, place, forward_only=forward_only
         )
@@ -578,9 +582,15 @@ class Session:
     async def _state(
         self, call: Mapping[str, Any] | None = None, *, without: Collection[str] = ()
     ) -> tuple[SessionState, ModelConfig]:
-        static = self._engine.static_settings
+        recent = self._engine.recent_views.get(self.key)
         state = await self._store.read(
-            read_state, self.key, call or {}, static, tip=self.tip, without=without
+            read_state,
+            self.key,
+            call or {},
+            self._engine.static_settings,
+            tip=self.tip,
+            without=without,
+            earlier=None if recent is None else recent.rows,
         )
         if state.model is not None:
             return state, state.model
@@ -589,13 +599,17 @@ class Session:
 
     async def _decide(self, options: CallOptions, *, without: Collection[str] = ()) -> _Decided:
         state, model = await self._state(options.settings, without=without)
+        recent_views = self._engine.recent_views
 
         def read(_new: Sequence[object], _tokenizer: Tokenizer) -> tuple[View, Decision]:
-            return decide_for(state, model, options)
+            return decide_for(state, model, options, recent_views.get(self.key))
 
         uncounted = uncounted_bodies(state.rows, model.tokenizer)
         new = (*options.pending, options.system, *uncounted)
-        return _Decided(state, model, *await count_async(read, new, model.tokenizer))
+        view, decision = await count_async(read, new, model.tokenizer)
+        if not without:
+            recent_views.put(self.key, RecentView(state.rows, view))
+        return _Decided(state, model, view, decision)
 
     async def _compress(
         self,

@@ -146,6 +146,8 @@ _LONGEST_SEARCH_TEXT = 1_000_000
 """Characters of a message that can be searched."""
 _LARGEST_WINDOW = 2_000_000
 """Tokens of the window of a model that is not configured, at most."""
+_RECENT_VIEWS, _RECENT_TOKENS = 64, 1_000_000
+"""Number and tokens of the views in memory, about ten bytes for a token."""
 _DECODED = 4_096
 """Number of decoded messages in the cache."""
 
@@ -215,18 +217,25 @@ def message_of(row: StoredMessage | Edit) -> Message:
     return _decode(row.dialect, row.body, row.created_at if row.is_dated else None)
 
 
-def view_of(rows: ViewRows, tokenizer: str, summary_role: Role = "system") -> View:
+def view_of(
+    rows: ViewRows,
+    tokenizer: str,
+    summary_role: Role = "system",
+    earlier: RecentView | None = None,
+) -> View:
     """The view that the rows make up, every count by the tokenizer."""
     entries = [row for row in rows.shown if not isinstance(row, SummaryPlace)]
     at = next((i for i, row in enumerate(rows.shown) if isinstance(row, SummaryPlace)), 0)
     summary = rows.snapshot.text if rows.snapshot is not None else None
-    shown = [_shown(row) for row in (*entries, *rows.after)]
-    foreign = [i for i, row in enumerate((*entries, *rows.after)) if row.tokenizer != tokenizer]
+    same = () if earlier is None else earlier.first_of(rows, tokenizer)
+    new = (*entries, *rows.after)[len(same) :]
+    shown = [_shown(row) for row in new]
+    foreign = [i for i, row in enumerate(new) if row.tokenizer != tokenizer]
     counts = count_messages([shown[i].message for i in foreign], tokenizer)
     for index, tokens in zip(foreign, counts, strict=True):
         shown[index] = replace(shown[index], tokens=tokens)
     return View(
-        shown=tuple(shown),
+        shown=(*same, *shown),
         tokenizer=tokenizer,
         tip=rows.tip,
         snapshot=rows.snapshot.id if rows.snapshot is not None else None,
@@ -238,6 +247,44 @@ def view_of(rows: ViewRows, tokenizer: str, summary_role: Role = "system") -> Vi
         cutoff=rows.snapshot.cutoff if rows.snapshot is not None else None,
         summary_role=summary_role,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class RecentView:
+    """A view and its rows, from which the next view of the session is made."""
+
+    rows: ViewRows
+    view: View
+
+    def first_of(self, rows: ViewRows, tokenizer: str) -> tuple[ShownMessage, ...]:
+        """Return its messages if later rows begin with them, with the same counts; else none."""
+        after = self.rows.after
+        is_first = self.rows.shown is rows.shown and after == rows.after[: len(after)]
+        return self.view.shown if is_first and tokenizer == self.view.tokenizer else ()
+
+
+class RecentViews:
+    """The last views of some sessions. A turn reads and decodes only the messages after them."""
+
+    def __init__(self) -> None:
+        self._views: dict[SessionKey, RecentView] = {}
+        self._tokens = 0
+
+    def get(self, key: SessionKey) -> RecentView | None:
+        """Return the last view of a session, if it is still there."""
+        return self._views.get(key)
+
+    def put(self, key: SessionKey, recent: RecentView) -> None:
+        """Keep a view in place of the session's earlier one; the oldest views make room."""
+        self._drop(key)
+        self._views[key] = recent
+        self._tokens += recent.view.tokens
+        while self._tokens > _RECENT_TOKENS or len(self._views) > _RECENT_VIEWS:
+            self._drop(next(iter(self._views)))
+
+    def _drop(self, key: SessionKey) -> None:
+        if dropped := self._views.pop(key, None):
+            self._tokens -= dropped.view.tokens
 
 
 def uncounted_bodies(rows: ViewRows, tokenizer: str) -> list[bytes]:
@@ -298,11 +345,12 @@ def read_state(
     *,
     tip: str | None = None,
     without: Collection[str] = (),
+    earlier: ViewRows | None = None,
 ) -> SessionState:
     """The state of the session; `static_settings` are the levels that are not in the database.
 
     `tip` is where the branch ends, the current one if it is None; `without` names snapshots
-    to leave out of account.
+    to leave out of account; rows of an `earlier` view are not read again.
     """
     settings, fields, model_id, notes = effective_settings(
         db, sessions.get(db, key), call, static_settings
@@ -317,6 +365,7 @@ def read_state(
             share_across_branches=settings.share_across_branches,
             without=without,
             max_tokens=_LARGEST_WINDOW if model is None else model.limits.window,
+            earlier=earlier,
         ),
         settings=settings,
         model_id=model_id,
@@ -424,10 +473,13 @@ def model_of(db: Database, id: str) -> ModelConfig | None:
 
 
 def decide_for(
-    state: SessionState, model: ModelConfig, request: CallOptions
+    state: SessionState,
+    model: ModelConfig,
+    request: CallOptions,
+    earlier: RecentView | None = None,
 ) -> tuple[View, Decision]:
     """The view, and whether it must be compressed before it is sent."""
-    view = view_of(state.rows, model.tokenizer, state.settings.summary_role)
+    view = view_of(state.rows, model.tokenizer, state.settings.summary_role, earlier)
     history = view.tokens + state.rows.skipped_tokens
     load = request.load(history, view.estimate, model.tokenizer)
     policy = policy_of(state.settings, state.threshold, suspended=_is_suspended(state))
