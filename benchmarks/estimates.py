@@ -155,7 +155,7 @@ async def main() -> None:
         print(f"{way}, {tokens:,} tokens: an estimate takes {cpu:.0f} ms of CPU")
     if not options.files:
         return
-    print("\n| strategy | runs | tokens, near | estimated / actual | cost, near | estimated / actual |")
+    print("\n| strategy | runs | tokens, near | est. / actual | cost, near | est. / actual |")
     print("|---|--:|--:|--:|--:|--:|")
     everything: list[Found] = []
     for file in options.files:
