@@ -25,7 +25,7 @@ COMPRESSING = 55
 """The most files that `prepare` may cross if it compresses."""
 PROXY_KEPT = 30
 """The most files that a proxied request may cross if nothing is compressed."""
-PROXY_COMPRESSED = 77
+PROXY_COMPRESSED = 75
 """The most files that a proxied request may cross if it is compressed."""
 
 

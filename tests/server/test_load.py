@@ -16,9 +16,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from enfold.errors import OverloadError
 from enfold.server import App
+from enfold.server.access import Caller, remember
 from enfold.server.app import API_BODY_LIMIT
 from enfold.server.bodies import Bodies
-from enfold.server.callers import Caller, remember
 from enfold.server.connections import HEAD_BYTES
 from enfold.server.load import LoadGuard, LoadLimits, request_load
 from enfold.server.metrics import Metrics

@@ -14,7 +14,6 @@ from enfold import pipeline, records
 from enfold.budget import AUTO_FLOOR, FREED_WITH_CACHE, Action, Decision
 from enfold.engine import compression
 from enfold.engine.changes import read_change
-from enfold.engine.presets import check_strategies
 from enfold.engine.recall import RECALL_TOKENS, RecallAnswer, answer
 from enfold.engine.results import Prepared, Preview, StandingMessage, Status, preview
 from enfold.engine.state import (
@@ -26,6 +25,7 @@ from enfold.engine.state import (
     RecentView,
     SessionState,
     as_messages,
+    check_strategies,
     decide_for,
     drafts,
     is_done_since,

@@ -19,8 +19,7 @@ from enfold.budget import (
     decide,
     resolve_threshold,
 )
-from enfold.engine.presets import expand
-from enfold.errors import InputError
+from enfold.errors import ConfigError, EnfoldError, InputError, NotFoundError
 from enfold.identity import content_hash
 from enfold.jsontext import dump_text, dumps, loads
 from enfold.llm.calls import Connection, Gateway
@@ -51,11 +50,13 @@ from enfold.records import (
     ViewRows,
 )
 from enfold.retention import RECENT_MESSAGES_RATIO, Measure, Retention
-from enfold.settings import Settings, resolve, retention_policy
+from enfold.settings import ALIASES, Settings, resolve, retention_policy
 from enfold.store import catalog, sessions, snapshots
 from enfold.store import snapshots as views
 from enfold.store.database import Database
 from enfold.store.index import joined_terms
+from enfold.strategies import contract, presets
+from enfold.strategies.presets import Preset
 from enfold.summaries import summary_tokens
 from enfold.tokens import count_conversation, count_messages
 from enfold.view import ShownMessage, View
@@ -137,6 +138,8 @@ def _as_message(given: MessageInput, dialect: str) -> Message:
 BY_CUTOFF = {"share_across_branches": True}
 """The setting for proxied conversations. A client can send another branch at any time, so a summary
 serves every branch with its cutoff."""
+PRESETS = "presets"
+"""The scope of the settings in which presets are saved."""
 SETTLED = "settledMessages"
 """The field of a snapshot's content: the number of shown messages that its compression left."""
 VARIANT = "promptVariant"
@@ -394,7 +397,7 @@ def read_settings(
     row = catalog.profile(db, profile) if profile is not None else None
     own = _profile_settings(row.fields) if row is not None else {}
     given = (("profile", own), ("database", catalog.settings(db, "global")), *static_settings)
-    return resolve(expand(db, given)[0], [])
+    return resolve(expand_presets(db, given)[0], [])
 
 
 def _profile_settings(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -422,7 +425,7 @@ def effective_settings(
     """
     profile = catalog.profile(db, session.profile) if session and session.profile else None
     fields = profile.fields if profile is not None else {}
-    levels, notes = expand(
+    levels, notes = expand_presets(
         db,
         (
             ("call", call),
@@ -618,3 +621,65 @@ def _setting(settings: Settings) -> str:
     if settings.trigger_ratio is not None:
         return "trigger_ratio"
     return "threshold" if settings.max_tokens is None else "max_tokens"
+
+
+def find_preset(db: Database, name: str) -> Preset:
+    """The preset of that name, built in or saved; `NotFoundError` or `ConfigError` if none is."""
+    if name in presets.BUILT_IN:
+        return presets.get(name)
+    saved = catalog.settings(db, PRESETS)
+    if name not in saved:
+        names = ", ".join((*presets.BUILT_IN, *sorted(saved)))
+        raise NotFoundError(f"no preset {name!r}; there are {names}")
+    return presets.read(saved[name])
+
+
+def expand_presets(
+    db: Database, levels: Sequence[tuple[str, Mapping[str, Any]]]
+) -> tuple[list[tuple[str, Mapping[str, Any]]], tuple[str, ...]]:
+    """The levels of settings with what their presets say, and what there is to say of that.
+
+    What a level sets itself wins over its preset. A preset that a call names must be there; one
+    that was stored and is gone is passed over with a note.
+    """
+    expanded: list[tuple[str, Mapping[str, Any]]] = []
+    notes: list[str] = []
+    for source, given in levels:
+        name = given.get("preset")
+        if not isinstance(name, str):
+            expanded.append((source, given))
+            continue
+        try:
+            preset = find_preset(db, name)
+        except EnfoldError as error:
+            if source == "call":
+                raise
+            notes.append(f"the preset of the {source} cannot be used: {error}")
+            expanded.append((source, given))
+            continue
+        expanded.append((source, _laid_over(preset, given)))
+    return expanded, tuple(notes)
+
+
+def _laid_over(preset: Preset, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a level, with those of its preset as defaults."""
+    own = {ALIASES.get(name, name): value for name, value in given.items()}
+    configs = own.get("strategy_config")
+    return {
+        "strategy": preset.strategy,
+        **own,
+        "strategy_config": {
+            preset.strategy: preset.config,
+            **(configs if isinstance(configs, Mapping) else {}),
+        },
+    }
+
+
+def check_strategies(given: Mapping[str, Any]) -> None:
+    """Raise `ConfigError` if settings name a strategy that is not there, or misconfigure one."""
+    if given.get("strategy") is not None:
+        contract.get(given["strategy"])
+    for name, config in (given.get("strategy_config") or {}).items():
+        faults = contract.get(name).faults(config)
+        if faults:
+            raise ConfigError("; ".join(f"strategy_config.{name}.{fault}" for fault in faults))

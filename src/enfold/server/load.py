@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from enfold.errors import OverloadError
-from enfold.server.callers import Caller, caller_in, find
+from enfold.server.access import Caller, caller_in, find
 
 ALWAYS_ANSWERED = frozenset({"/healthz", "/readyz"})
 """Paths that no limit holds up: a busy server is not a dead one."""

@@ -20,7 +20,7 @@ from enfold.errors import BlockedError, EnfoldError, facts
 from enfold.jsontext import dumps
 from enfold.llm.calls import Connection, Secret
 from enfold.records import KEY_NAMESPACE
-from enfold.server.callers import Header, caller_in, find
+from enfold.server.access import Header, caller_in, find
 from enfold.server.load import RequestLoad, request_load
 from enfold.server.proxy.upstream import WITHOUT_BODY
 from enfold.wire import Wire

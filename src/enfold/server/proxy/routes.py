@@ -19,8 +19,8 @@ from enfold.engine import Engine
 from enfold.engine.recognition import ProxiedConversations
 from enfold.errors import EnfoldError, InputError, StoreError
 from enfold.records import UsageEvent, check_name, conversation_name
+from enfold.server.access import Header
 from enfold.server.bodies import unpacked
-from enfold.server.callers import Header
 from enfold.server.proxy.assembly import MARKER_COPIED, tools_with_marker
 from enfold.server.proxy.background import BackgroundCompressions
 from enfold.server.proxy.bodies import (
@@ -33,7 +33,6 @@ from enfold.server.proxy.bodies import (
     has_long_texts,
     has_too_much_text,
 )
-from enfold.server.proxy.chains import can_be_continued, complete_request, thread_of
 from enfold.server.proxy.client import (
     ClientResponse,
     HttpRequest,
@@ -53,6 +52,9 @@ from enfold.server.proxy.recorder import (
     ResponseRecorder,
     SaveReply,
     UsageWriter,
+    can_be_continued,
+    complete_request,
+    thread_of,
 )
 from enfold.server.proxy.turn import (
     ForwardedRequest,

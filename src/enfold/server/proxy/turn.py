@@ -59,7 +59,6 @@ from enfold.server.proxy.bodies import (
     parse_message,
     parse_messages,
 )
-from enfold.server.proxy.chains import is_complete_reply, save_response
 from enfold.server.proxy.client import has_compacted
 from enfold.server.proxy.recall import (
     RecallContext,
@@ -68,6 +67,7 @@ from enfold.server.proxy.recall import (
     find_replacements,
     offer_recall,
 )
+from enfold.server.proxy.recorder import is_complete_reply, save_response
 from enfold.server.proxy.summary_request import (
     CallModel,
     ForwardedConversation,
