@@ -263,7 +263,8 @@ def fit(request: SummaryRequest, max_input: int) -> SummaryRequest:
 
 def input_budget(request: SummaryRequest, max_input: int) -> int:
     """Return the tokens of messages in one request, next to everything else that it contains."""
-    taken = get(request.tokenizer).count(request.previous or "")
+    others = (request.previous or "", request.draft or "", *request.missing, *request.invented)
+    taken = sum(get(request.tokenizer).count_many(others))
     taken += sum(_sizes(request.recent, request))
     return max(_MIN_INPUT, max_input - request.max_tokens - taken - _INSTRUCTION_TOKENS)
 
