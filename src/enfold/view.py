@@ -60,7 +60,7 @@ class View:
     def of(cls, messages: Sequence[Message], counts: Sequence[int], tokenizer: str) -> View:
         """Return the view of messages that are not stored, with their token counts."""
         shown = (
-            ShownMessage("", message, tokens, depth=depth)
+            ShownMessage(str(depth), message, tokens, depth=depth)
             for depth, (message, tokens) in enumerate(zip(messages, counts, strict=True), 1)
         )
         return cls(tuple(shown), tokenizer)
