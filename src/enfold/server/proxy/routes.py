@@ -112,7 +112,6 @@ class Proxy:
         self._usage = UsageWriter(conversations.add_usage, on_usage)
         self._responses = engine.responses
         self._prefixes = PrefixCache()
-        self._large_bodies = asyncio.Semaphore(1)
         self._upstream = upstream
         self._find_namespace = find_namespace
         self._body_limit = body_limit
@@ -173,7 +172,7 @@ class Proxy:
         name = http.header(b"x-enfold-session")
         check_name("x-enfold-session", name or "")
         try:
-            parsed = await self._parse(http.wire, await self._decompressed(http))
+            parsed = await self._parse(http, http.wire)
             if parsed is None:
                 return None, TOO_LONG_TO_READ
             body, prefix = parsed
@@ -214,16 +213,18 @@ class Proxy:
         )
         return request, None
 
-    async def _parse(self, wire: Wire, raw: bytes) -> tuple[RequestBody, BodyPrefix | None] | None:
+    async def _parse(
+        self, http: HttpRequest, wire: Wire
+    ) -> tuple[RequestBody, BodyPrefix | None] | None:
         """Return the body, cut into messages; None if it is too long to be read.
 
-        Large bodies are read one after the other in a thread, so that others are answered
-        meanwhile.
+        Large bodies are read in turn in a thread, so that others are answered meanwhile.
         """
+        raw = await self._decompressed(http)
         if len(raw) < LARGE_BODY:
             parsed = self._prefixes.parse(wire, raw)
         else:
-            async with self._large_bodies:
+            async with http.turn(len(raw)):
                 if await asyncio.to_thread(has_too_much_text, raw):
                     return None
                 parsed = await asyncio.to_thread(self._prefixes.parse, wire, raw)
