@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 from enfold.messages import Message, Role, Text, ToolResult
 from enfold.summaries import fence
 from enfold.wire import has_inline_system
 
 
-@dataclass(frozen=True, slots=True)
-class ShownMessage:
+class ShownMessage(NamedTuple):
     """A message in the view."""
 
     id: str

@@ -236,7 +236,7 @@ def view_of(
     foreign = [i for i, row in enumerate(new) if row.tokenizer != tokenizer]
     counts = count_messages([shown[i].message for i in foreign], tokenizer)
     for index, tokens in zip(foreign, counts, strict=True):
-        shown[index] = replace(shown[index], tokens=tokens)
+        shown[index] = shown[index]._replace(tokens=tokens)
     return View(
         shown=(*same, *shown),
         tokenizer=tokenizer,
