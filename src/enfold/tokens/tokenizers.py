@@ -428,7 +428,7 @@ def get(name: str | Tokenizer = DEFAULT, *, fallback: Literal["chars4"] | None =
     return tokenizer
 
 
-def expect_long_run() -> None:
+def use_fastest_library_only() -> None:
     """Load only the fastest library from now on: the other one never frees its 13 MB."""
     TiktokenCounter.long_run = 0
 

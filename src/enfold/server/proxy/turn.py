@@ -444,7 +444,7 @@ class ProxyPipeline:
             # The client still has its reply; requests that continue from it are passed on as is.
             _log.warning("session %s: a response was not kept: %s", analysis.name, error)
 
-    async def save_thread(self, request: ProxyRequest, reply: Reply) -> None:
+    async def save_provider_conversation(self, request: ProxyRequest, reply: Reply) -> None:
         """Append a request and its reply to the recorded part of the same conversation."""
         if request.session is None or not is_complete_reply(reply):
             return
@@ -452,7 +452,7 @@ class ProxyPipeline:
         try:
             sent = await parse_messages(request.body.messages, dialect, request.arrived_at)
             replied = [parse_message(dumps(item), dialect) for item in reply.messages]
-            await self._conversations.record_thread(
+            await self._conversations.record_provider_conversation(
                 request.namespace, request.session, request.sender, [*sent, *replied], tokenizer
             )
         except (InputError, StoreError) as error:
@@ -863,11 +863,11 @@ def _warn_of_long_replies(analysis: RequestAnalysis) -> None:
     """Warn once per model that a client asks for replies longer than the history's limit."""
     max_output = analysis.body.max_output() or 0
     if max_output > analysis.decision.limit:
-        _say_that_replies_are_long(analysis.request.model, max_output)
+        _log_long_replies(analysis.request.model, max_output)
 
 
 @lru_cache(maxsize=_MAX_LIMIT_TASKS)
-def _say_that_replies_are_long(model: str, max_output: int) -> None:
+def _log_long_replies(model: str, max_output: int) -> None:
     _log.warning(
         "%s: a client asks for replies of up to %d tokens, too many for its window; at most half "
         "of its window is reserved for a reply. Set a lower maximum in the client",
