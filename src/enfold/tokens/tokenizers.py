@@ -186,7 +186,8 @@ def _repair(text: str) -> str:
 
 UNKNOWN = -1
 
-_ENTRIES = 100_000
+_ENTRIES = 40_000
+"""An entry of a short text takes about 170 bytes."""
 _BYTES = 8 * 2**20
 """More than a million tokens of text."""
 _SLOTS = 2**18

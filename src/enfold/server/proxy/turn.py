@@ -97,8 +97,8 @@ _MIN_SHARED = 4
 """Messages that two histories share at least if one is a variant of the other."""
 _MAX_COMPRESSED = 50
 """Histories that are remembered to find variants; about 80 bytes for each message."""
-_MAX_LIMIT_TASKS = 1_000
-"""Models whose limits are asked for at most: clients may send any name."""
+_MAX_MODELS = 1_000
+"""Models that are remembered, and whose limits are asked for: clients may send any name."""
 _MIN_WINDOW = 1_000
 _FEW_MESSAGES = 20
 """Messages that are given to the store although it may have them: it recognises them, too."""
@@ -401,7 +401,7 @@ class ProxyPipeline:
         if (
             connection is None
             or request.model in self._limit_tasks
-            or len(self._limit_tasks) > _MAX_LIMIT_TASKS
+            or len(self._limit_tasks) > _MAX_MODELS
         ):
             return
 
@@ -465,6 +465,7 @@ class ProxyPipeline:
             **self._background.sizes(),
             "compressed_histories": len(self._compressed),
             "recording": len(self._waiting),
+            "models": len(self._limit_tasks) + len(self._tokenizers),
         }
 
     async def idle(self) -> None:
@@ -498,7 +499,8 @@ class ProxyPipeline:
             self._ask_limits(request)
             model = config.within(recognised.settings.window).within(request.window)
         if model.tokenizer != tokenizer:
-            self._tokenizers[request.model] = model.tokenizer
+            if len(self._tokenizers) < _MAX_MODELS:
+                self._tokenizers[request.model] = model.tokenizer
             facts = await self._facts(request, model.tokenizer)
         counted = self._facts_cache.overhead_tokens
         system, tools = await counted(body.overhead, dialect, model.tokenizer)
@@ -807,6 +809,7 @@ class ProxyPipeline:
         """Record requests in few transactions."""
         together: list[Recording] = []
         for analysis in analyses:
+            await asyncio.sleep(0)  # requests go on between two that are parsed
             try:
                 recording = await self._recording_of(await self._recognise_again(analysis))
             except EnfoldError as error:
@@ -866,7 +869,7 @@ def _warn_of_long_replies(analysis: RequestAnalysis) -> None:
         _log_long_replies(analysis.request.model, max_output)
 
 
-@lru_cache(maxsize=_MAX_LIMIT_TASKS)
+@lru_cache(maxsize=_MAX_MODELS)
 def _log_long_replies(model: str, max_output: int) -> None:
     _log.warning(
         "%s: a client asks for replies of up to %d tokens, too many for its window; at most half "
