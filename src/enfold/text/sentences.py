@@ -306,6 +306,15 @@ def unspaced_cues(text: str) -> int:
     return found
 
 
+def corrects(text: str) -> bool:
+    """Return True if a text says that something is otherwise than before."""
+    words = texts_of_terms(text)
+    found = phrase_cues(text, words) | unspaced_cues(text)
+    for word in words:
+        found |= _WORDS.get(word, 0) | PAIR_CUES.get(word, 0)
+    return bool(found & Cue.CORRECTION)
+
+
 @lru_cache(maxsize=16_384)
 def is_content_word(word: str) -> bool:
     """Return True if a word of the search index distinguishes one message from another."""
