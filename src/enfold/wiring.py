@@ -41,9 +41,6 @@ NATIVE = "native"
 
 _log = logging.getLogger("enfold")
 
-STRATEGIES = contract.BUILT_IN
-"""The strategies of enfold; other packages may add more."""
-
 
 @asynccontextmanager
 async def open_engine(

@@ -12,7 +12,7 @@ from enfold import wire
 from enfold.jsontext import dumps, loads
 from enfold.messages import Conversation, Message, Text
 from enfold.sample import sample_messages
-from enfold.wiring import STRATEGIES
+from enfold.strategies.contract import BUILT_IN
 from tests.cli.conftest import Enfold
 
 ODD = 'null \0, lone \\ud800, wide 港, "quotes", \u2028 and 🎉'
@@ -59,7 +59,7 @@ def test_every_dialect_comes_back_byte_for_byte(
     assert restored.out == original
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", BUILT_IN)
 def test_every_strategy_can_be_undone(strategy: str, enfold: Enfold, files: Files) -> None:
     chat, small, ledger = files
     chat.write_bytes(dumps(_said("anthropic", repeats=3)) + b"\n")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from enfold.text.rules import find_rules, possible_rules, withdrawn
+from enfold.text.rules import find_rules, possible_rules, rules_of_all
 
 
 def sentences(text: str, kind: str = "rule") -> list[str]:
@@ -84,7 +84,7 @@ def test_decisions_are_found(text: str) -> None:
     ],
 )
 def test_withdrawn_and_replaced_rules(texts: list[str], expected: set[tuple[int, int]]) -> None:
-    assert set(withdrawn(texts)) == expected
+    assert set(rules_of_all(texts)[1]) == expected
 
 
 class Measured(NamedTuple):
@@ -149,4 +149,4 @@ def test_sentences_that_may_be_rules_are_named_by_their_likeness() -> None:
 
 
 def test_a_message_that_only_says_no_more_withdraws_nothing() -> None:
-    assert withdrawn(["Always use the hexagon model.", "No more."]) == {}
+    assert rules_of_all(["Always use the hexagon model.", "No more."])[1] == {}

@@ -129,13 +129,6 @@ class Status:
     decision: Decision
     """The decision that follows."""
 
-    @property
-    def turns_left(self) -> int | None:
-        """Turns until a compression is due, at the recent pace. None if the pace is unknown."""
-        if not self.tokens_per_turn:
-            return None
-        return max(0, self.decision.threshold_tokens - self.decision.tokens) // self.tokens_per_turn
-
 
 async def preview(request: Request, price_of: PriceOf | None = None) -> Preview:
     """Return what the compression would do; no model is called and nothing is written."""

@@ -1038,16 +1038,11 @@ Withdrawals: TypeAlias = dict[_Place, Withdrawal]
 """The rules that a later sentence withdraws or replaces, with that sentence."""
 
 
-def withdrawn(texts: Iterable[str]) -> Withdrawals:
-    """Return the rules that a later sentence withdraws or replaces.
+def rules_of_all(texts: Iterable[str]) -> tuple[list[tuple[RuleSpan, ...]], Withdrawals]:
+    """Return the rules of each text, and those of them that are withdrawn.
 
     A place is the index of a text and of the rule in what `find_rules` returns for it.
     """
-    return rules_of_all(texts)[1]
-
-
-def rules_of_all(texts: Iterable[str]) -> tuple[list[tuple[RuleSpan, ...]], Withdrawals]:
-    """Return the rules of each text, and those of them that are withdrawn."""
     rules: list[tuple[RuleSpan, ...]] = []
     in_force = _RulesInForce()
     gone: Withdrawals = {}

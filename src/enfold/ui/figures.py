@@ -18,10 +18,10 @@ _AGES = ((60, 1, "s"), (3600, 60, "min"), (_A_DAY, 3600, "h"), (14 * _A_DAY, _A_
 """Seconds below which a unit is used, the seconds in that unit, and its sign."""
 
 
-def count(value: int | None, unit: str = "", *, why_unknown: str = "") -> ui.label:
+def count(value: int | None, unit: str = "") -> ui.label:
     """Show an exact count; None is unknown."""
     if value is None:
-        return unknown(why_unknown)
+        return unknown()
     return ui.label(_with_unit(f"{value:,}", unit)).classes("ef-figure")
 
 

@@ -145,11 +145,9 @@ def file_button(field: ui.upload, name: str) -> ui.button:
     return button
 
 
-def expandable(
-    title: str, fill: Callable[[], Awaitable[None] | None], *, is_open: bool = False
-) -> ui.expansion:
+def expandable(title: str, fill: Callable[[], Awaitable[None] | None]) -> ui.expansion:
     """Show a line that expands; `fill` builds its content when it is first expanded."""
-    with ui.expansion(title, value=is_open).classes("ef-full ef-expansion").props("dense") as line:
+    with ui.expansion(title).classes("ef-full ef-expansion").props("dense") as line:
         place = ui.element("div").classes("ef-stack-tight")
 
     async def opened() -> None:

@@ -12,7 +12,6 @@ from enfold.messages import Role
 from enfold.strategies.native import PromptText
 
 Operation: TypeAlias = Literal["keep", "suppress", "truncate", "summarize"]
-ContentType: TypeAlias = Literal["message_text", "tool_parameters", "tool_results"]
 
 
 class Truncate(CamelModel):
