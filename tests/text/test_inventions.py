@@ -29,6 +29,8 @@ SOURCE = SourceText(
         "See /home/anna/project/tests/test_parser.py:42 and ./src/app/parser.py.",
         'She asked to "never push to main before the nightly build has passed".',
         'She said "never push … before the nightly build has passed, it hurts us".',
+        "She asked to 'never push to main before the nightly build has passed'.",
+        "The users' builds and the testers' notes: `cd`, `pytest` and `never push`.",
         'The button "Save all" was pressed; 7 files and 12 tests are left.',
         'Sie sagte: "Bitte niemals auf den Hauptzweig schieben, bevor alles grün ist".',
     ],
@@ -60,11 +62,15 @@ def test_an_honest_form_is_no_invention(text: str) -> None:
         ("It ran with date=2026-05-08,… and passed.", "date", "2026-05-08"),
         ("The build took 19 hours.", "number", "19 hours"),
         ("It closes #45.", "identifier", "#45"),
+        ("She wrote 'push straight to main and don't wait for lunch'.", "quotation", "lunch"),
+        ("She wrote ‘push straight to main and don’t wait for lunch’.", "quotation", "lunch"),
+        ("The price is 25k Euro.", "number", "25k"),
+        ("They ran `kubectl rollout`, then `pytest`.", "identifier", "kubectl"),
     ],
 )
 def test_an_invention_is_found(text: str, kind: str, item: str) -> None:
     found = find_inventions(text, SOURCE)
-    assert [each for each, _ in found] == [kind]
+    assert {each for each, _ in found} == {kind}
     assert item in found[0][1]
 
 
@@ -120,3 +126,11 @@ def test_a_year_and_a_number_must_be_in_the_input_themselves(invented: str) -> N
 def test_a_ticket_is_a_number_with_a_label(source: str) -> None:
     assert find_inventions("It closes #45.", SourceText([source])) == ()
     assert find_inventions("It closes #45.", SourceText(["It has 45 tests."])) != ()
+
+
+def test_a_short_quotation_in_chinese_is_examined() -> None:
+    source = SourceText(["安娜说不要把代码推送到主分支。先运行测试再删除旧的备份。"])
+    honest = "安娜说“先运行测试”。"
+    invented = "安娜说“先删除主分支”。"
+    assert find_inventions(honest, source) == ()
+    assert [kind for kind, _ in find_inventions(invented, source)] == ["quotation"]

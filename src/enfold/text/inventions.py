@@ -33,6 +33,7 @@ _SPACED_NUMBER = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?![\d.,]\d|\d)")
 _DECIMAL = re.compile(r"\d+[.,]\d+")
 _LONG_INTEGER = re.compile(r"(?<![\w.,:/#-])\d{3,}(?![\w]|[.,:/-]\d)")
 _MAGNITUDES = {"k": 1e3, "K": 1e3, "M": 1e6, "m": 1e6, "bn": 1e9, "B": 1e9, "G": 1e9, "万": 1e4}
+_THOUSANDS = ("k", "K", "bn", "万")
 _MAGNITUDE = re.compile(r"(\d[\d.,]*) ?(bn|[kKMmBG万])(?![A-Za-z])")
 _GROUPS = re.compile(r"\d{1,3}([.,' _\u00a0\u202f])\d{3}(?:\1\d{3})*")
 _ISO_DATE = re.compile(r"(?<!\d)((?:19|20)\d\d)[-/.年](\d{1,2})[-/.月](\d{1,2})(?!\d)")
@@ -88,11 +89,16 @@ _TICKET = (
 _VERSION = re.compile(r"v?(\d+(?:\.\d+)+)")
 _QUOTATION = re.compile(
     r"(?:(?<![\w=:,\"])\"(?=[\w'‘(¿¡])|(?<=\s)\"(?=[^\w\"\n]{1,12}\w))([^\"\n]{12,600})\"(?!\w)"
-    r"|“([^”\n]{12,600})”|„([^“”\"\n]{12,600})[“”\"]|«([^»\n]{12,600})»|»([^«\n]{12,600})«"
+    r"|“([^”\n]{6,600})”|„([^“”\"\n]{12,600})[“”\"]|«([^»\n]{12,600})»|»([^«\n]{12,600})«"
     r"|[「『]([^」』\n]{6,400})[」』]"
+    r"|(?<!\w)'(?=\w)((?:[^'\n]|(?<=\w)'(?=\w)){12,600})'(?!\w)"
+    r"|‘((?:[^‘’\n]|(?<=\w)’(?=\w)){12,600})’(?!\w)"
 )
 """A quotation in a pair of marks, with other marks inside; after a space the first word between
 straight marks may follow a bullet or brackets."""
+_CODE_SPAN = re.compile(r"(?<!`)`([^`\n]{3,200})`(?!`)")
+_CODE_WORD = re.compile(r"(?<![\w./-])[A-Za-z][A-Za-z-]{2,}(?![\w./-])")
+"""A word in a code span, such as the name of a command."""
 _CUT_OFF = re.compile(r"[^\s,;]+…")
 _LIKE_A_NAME = re.compile(
     r"[\w*-]{2,}(?:\.[\w*-]+)+|\.?[\w*.-]+/(?:[\w*.-]*[._\d*][\w*.-]*|[\w*.-]+/.*)?"
@@ -221,6 +227,8 @@ class SourceText:
         for number in _NUMBER.findall(item):
             readings = set(_readings(number))
             for digits, magnitude in _MAGNITUDE.findall(item):
+                if magnitude in _THOUSANDS:
+                    readings.clear()  # 5k is not 5; 5m may be 5 metres
                 readings.update(_multiplied(digits, magnitude))
             if "%" in item:
                 readings.update(_divided(number))
@@ -326,6 +334,8 @@ class SourceText:
         """Return True if most of the words stand in runs that the source has."""
         is_paired = UNSPACED.match("".join(words)) is not None
         length = _RUNS[1] if is_paired else _RUNS[0]
+        if len(words) < length:
+            return f" {' '.join(words)} " in self._word_line
         covered: set[int] = set()
         for start, run in enumerate(_runs_of(words, length)):
             if run in self._runs[length]:
@@ -380,18 +390,26 @@ def find_inventions(text: str, source: SourceText) -> tuple[Invention, ...]:
         for item in items[kind]:
             if _is_examined(kind, item) and not source.has(kind, item):
                 found[kind, item] = None
-    for token in dict.fromkeys(tokens_of(plain)):
-        core = token.rstrip(_EDGES).lstrip(_EDGES.replace(".", ""))
-        is_code = plain_kind(core) == "code" or _LIKE_A_NAME.fullmatch(core) is not None
-        is_code = is_code and len(core) >= _MIN_CODE_LENGTH
-        if is_code and not items_in_token(token) and not source.has("identifier", core):
-            found["identifier", core] = None
+    for name in _names_like_code(plain):
+        if not source.has("identifier", name):
+            found["identifier", name] = None
     covered = " ".join(item for _, item in found)
     for number in dict.fromkeys(_LONG_INTEGER.findall(plain)):
         if number not in covered and not source.has("number", number):
             found["number", number] = None
     found.update((("quotation", each), None) for each in _invented_quotations(text, source))
     return tuple(found)
+
+
+def _names_like_code(text: str) -> Iterator[str]:
+    """Yield tokens that are no exact items and look like code, and the words of code spans."""
+    for token in dict.fromkeys(tokens_of(text)):
+        core = token.rstrip(_EDGES).lstrip(_EDGES.replace(".", ""))
+        is_code = plain_kind(core) == "code" or _LIKE_A_NAME.fullmatch(core) is not None
+        if is_code and len(core) >= _MIN_CODE_LENGTH and not items_in_token(token):
+            yield core
+    for span in _CODE_SPAN.findall(text):
+        yield from _CODE_WORD.findall(span)
 
 
 def _invented_quotations(text: str, source: SourceText) -> Iterator[str]:
@@ -419,6 +437,8 @@ def _is_examined(kind: ItemClass, item: str) -> bool:
     if kind == "number":
         numbers = _NUMBER.findall(item)
         is_count = all(each.isdigit() and int(each) <= MAX_COUNT for each in numbers)
+        if any(magnitude in _THOUSANDS for _, magnitude in _MAGNITUDE.findall(item)):
+            return True
         return not is_count or (
             _MEASURE.search(item) is not None and max(map(int, numbers)) > _MAX_MEASURED
         )
