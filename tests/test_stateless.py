@@ -230,3 +230,19 @@ async def test_rules_stay_where_a_person_writes_most_of_a_chat() -> None:
     ]
     done = await enfold.condense(chat, "native", target=enfold.count(chat) // 6)
     assert all(rule in str(done.messages) for rule in rules)
+
+
+async def test_typed_words_count_more_than_the_length_of_the_last_answer() -> None:
+    typed = [f"How high is the tide of harbour {n} on the day of the feast?" for n in range(9)]
+    answers = [
+        f"In harbour {n} it is high. " + f"The pilots of harbour {n} agree. " * 40 for n in range(9)
+    ]
+    chat = [
+        {"role": role, "content": text}
+        for pair in zip(typed, answers, strict=True)
+        for role, text in zip(("user", "assistant"), pair, strict=True)
+    ]
+    target = enfold.count(chat) // 6
+    done = await enfold.condense(chat, "native", target=target)
+    assert done.report.tokens_after <= target
+    assert all(text in str(done.messages) for text in typed)

@@ -71,6 +71,8 @@ Fallback: TypeAlias = Literal["local", "truncate"]
 FALLBACKS: Mapping[str, Fallback] = {"local": "local", "truncate": "truncate"}
 """The values of the setting `on_failure` that let a failed compression end in a view."""
 
+WORDS_OF_GOAL = (0.625, 0.75)
+"""Share of the goal that people's words may take, and where they stay before other content."""
 MEETING_RULES = 16
 """Of a meeting, rules take one of this many parts of a target, and the summary takes the others."""
 
@@ -88,6 +90,7 @@ _TIGHTER = (
     (0.5, 0.5, 1.0),
     (0.25, 0.25, 1.0),
     (0.0, 0.25, 1.0),
+    (0.0, 0.05, 0.85),
     (0.0, 0.05, 0.5),
     (0.0, 0.05, 0.0),
 )
@@ -325,6 +328,11 @@ def make_plan(request: Request) -> Plan:
             return plan
         if not is_empty and plan.expected_tokens <= request.goal:
             return _filled(plan, request, standing(1.0)) if request.fills else plan
+        if request.fills and kept_share == 0 and words_share == 1:
+            # People's words count more than the length of the last answer.
+            shorter = shorten_staying(plan, request.goal, grades=1)
+            if not is_empty and shorter.expected_tokens <= request.goal:
+                return shorter
         tried.append(plan)
     if request.fills:
         return _for_small_target(base, request, standing)
@@ -350,7 +358,7 @@ def _for_small_target(
     kept_share, summary_share, words_share = _TIGHTER[-1]
     plan = _tightened(base, request, standing(words_share), kept_share, summary_share)
     if plan.split.is_empty or plan.expected_tokens > request.goal:
-        return shorten_staying(plan, request.goal, instructions=False)
+        return shorten_staying(plan, request.goal, grades=2)
     return _filled(plan, request, standing(1.0))
 
 
@@ -380,7 +388,8 @@ def _standing(request: Request, share: float) -> StandingMessages:
     """Return the standing messages, with this share of the room for people's other words."""
     view = request.view
     limit = view.tokens if request.limit is None else request.limit
-    most, rules = request.goal // 2, request.goal // 4
+    keeps_words = request.strategy.retention.keeps_words
+    most, rules = int(request.goal * WORDS_OF_GOAL[keeps_words]), request.goal // 4
     words = most if request.fills else min(most, int(limit * request.words_share))
     if request.fills and _is_meeting(view):
         # Of a meeting a summary tells more than a few of its sentences do.

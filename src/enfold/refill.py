@@ -216,29 +216,30 @@ _GRADES: tuple[Callable[[Message], bool], ...] = (
 """Order of shortening: results and replies, then texts of users, then instructions."""
 
 
-def shorten_staying(plan: Plan, most: int, *, instructions: bool = True) -> Plan:
+def shorten_staying(plan: Plan, most: int, *, grades: int = len(_GRADES)) -> Plan:
     """Return the plan with long messages that must stay shown in part, as far as `most` needs it.
 
-    Replies that providers check for changes stay whole. The last user message is shown in part
-    only if nothing else helps. Without `instructions` it stays whole, and so do system messages.
+    Replies that providers check for changes stay whole. The first of the `grades` are results and
+    replies, the second texts of users. With all of them instructions follow, then the last user
+    message.
     """
     expected = plan.tokens if plan.split.is_empty else plan.expected_tokens
     edits = dict(plan.excerpts)
     gone = {*plan.split.summarized, *signed_replies(plan.messages)}
     last = last_user_message(plan.messages)
     stays = [index for index in range(len(plan.messages)) if index not in gone]
-    grades = [
+    by_grade = [
         [i for i in stays if i != last and is_next(plan.messages[i])]
-        for is_next in (_GRADES if instructions else _GRADES[:-1])
+        for is_next in _GRADES[:grades]
     ]
-    if instructions and last in stays:
-        grades.append([last])
+    if grades == len(_GRADES) and last in stays:
+        by_grade.append([last])
 
     def size(index: int) -> int:
         return edits[index].tokens if index in edits else plan.counts[index]
 
     shortened_indexes: set[int] = set()
-    for grade in grades:
+    for grade in by_grade:
         long = [index for index in grade if size(index) > _MIN_SHORTENED]
         over, total = expected - most, sum(map(size, long))
         if over <= 0 or not long:

@@ -34,6 +34,8 @@ class Retention:
     """Messages at the beginning that stay. `standing.after_instructions` adds leading ones."""
     is_default: bool = False
     """True if the amount is the default, so that a large limit may keep more."""
+    keeps_words: bool = False
+    """True if words of people stay before other content does."""
 
     def __post_init__(self) -> None:
         highest = {"tokens": None, "ratio": 1, "messages": None, "percent": 100}

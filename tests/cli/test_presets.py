@@ -15,7 +15,7 @@ def test_presets_are_listed_and_shown(stored: Enfold) -> None:
     assert all(preset["builtIn"] for preset in listed)
     text = stored("presets", "list").text
     assert all(name in text for name in BUILT_IN)
-    assert stored("presets", "show", "speed").json["strategy"] == "truncation"
+    assert stored("presets", "show", "speed").json["strategy"] == "smart"
 
 
 def test_one_goes_out_into_a_file_and_comes_in_under_another_name(
@@ -46,16 +46,17 @@ def test_a_file_that_cannot_be_used_is_named_with_the_field(stored: Enfold, tmp_
 
 
 def test_one_is_applied_and_what_is_in_use_is_saved(festival: Enfold) -> None:
-    assert "truncation" in festival("presets", "apply", "speed").said
+    assert "smart" in festival("presets", "apply", "speed").said
     settings = festival("settings", "--json").json
-    assert settings["strategy"]["value"] == "truncation"
+    assert settings["strategy"]["value"] == "smart"
     assert settings["strategy"]["source"] == "database"
-    assert settings["strategy_config"]["value"]["truncation"]["preserveRecentCount"] == 10
+    assert len(settings["strategy_config"]["value"]["smart"]["passes"]) == 3
     assert festival("presets", "save", "mine", "--description", "For me.").code == 0
     mine = festival("presets", "show", "mine").json
-    assert (mine["strategy"], mine["description"]) == ("truncation", "For me.")
+    assert (mine["strategy"], mine["description"]) == ("smart", "For me.")
     assert festival("presets", "apply", "balanced", "--session", "festival").code == 0
-    assert festival("settings", "--json").json["strategy"]["value"] == "truncation"
+    config = festival("settings", "--json").json["strategy_config"]["value"]
+    assert len(config["smart"]["passes"]) == 3
     assert festival("presets", "apply", "balanced", "--session", "nobody").code == 2
 
 
@@ -85,4 +86,4 @@ def test_a_preset_nobody_knows_and_one_for_another_strategy_are_refused(
     assert "no preset 'fast'" in stored("condense", sample, "--preset", "fast").said
     told = stored("condense", sample, "--preset", "speed", "--strategy", "native")
     assert told.code == 2
-    assert "for the strategy truncation" in told.said
+    assert "for the strategy smart" in told.said

@@ -76,7 +76,7 @@ async def test_applied_to_one_session_it_leaves_the_others_alone(bench: Bench) -
     await bench.engine.presets.apply("speed", one)
     for session in (one, other):
         await work(session, 4)
-    assert (await one.compress()).strategy == "truncation"
+    assert (await one.compress()).strategy == "smart"
     assert (await other.compress()).strategy == "native"
 
 
@@ -84,24 +84,26 @@ async def test_a_preset_can_be_named_at_every_level(bench: Bench) -> None:
     session = await bench.session()
     await work(session, 6)
     assert (await session.preview(preset="speed")).messages > 0
-    assert (await session.compress(preset="speed")).strategy == "truncation"
+    assert (await session.compress(preset="speed")).strategy == "smart"
     await session.undo()
     await bench.engine.set("preset", "speed")
-    assert (await bench.engine.settings()).strategy == "truncation"
-    assert (await session.compress()).strategy == "truncation"
-    await session.undo()
-    await session.configure(preset="balanced")
+    assert (await bench.engine.settings()).strategy == "smart"
     assert (await session.compress()).strategy == "smart"
+    await session.undo()
+    await bench.engine.presets.save(MINE)
+    await session.configure(preset="mine")
+    assert (await session.compress()).strategy == "truncation"
 
 
 async def test_what_a_level_sets_itself_wins_over_its_preset(bench: Bench) -> None:
     session = await bench.session()
     await work(session, 6)
-    usual = await session.preview(preset="speed")
+    await bench.engine.presets.save(MINE)
+    usual = await session.preview(preset="mine")
     config = {"truncation": {"preserveRecentCount": 0}}
-    wide = await session.preview(preset="speed", strategy_config=config)
+    wide = await session.preview(preset="mine", strategy_config=config)
     assert wide.messages > usual.messages
-    assert (await session.compress(preset="speed", strategy="native")).strategy == "native"
+    assert (await session.compress(preset="mine", strategy="native")).strategy == "native"
 
 
 async def test_a_preset_that_a_call_names_must_be_there(bench: Bench) -> None:

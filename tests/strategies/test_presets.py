@@ -10,7 +10,7 @@ import enfold
 from enfold import fields
 from enfold.errors import ConfigError, NotFoundError
 from enfold.jsontext import dumps, loads
-from enfold.strategies import contract, presets
+from enfold.strategies import presets
 from enfold.strategies.presets import BUILT_IN, Preset
 from enfold.strategies.smart.config import SmartConfig
 from enfold.testing import ScriptedSummarizer
@@ -51,12 +51,41 @@ async def test_a_built_in_preset_can_be_used_and_says_what_it_does(name: str) ->
 
 
 async def test_speed_asks_no_model_and_quality_does() -> None:
-    assert not contract.get(presets.get("speed").strategy).capabilities.summaries
     writer = ScriptedSummarizer("In short.")
-    await enfold.condense(agent(12), preset="cost", summarizer=writer)
-    assert writer.requests == []
+    for name in ("speed", "cost"):
+        await enfold.condense(agent(12), preset=name, summarizer=writer)
+        assert writer.requests == []
     await enfold.condense(agent(12), preset="quality", summarizer=writer)
     assert len(writer.requests) > 1
+
+
+@pytest.mark.parametrize("name", ["speed", "cost"])
+async def test_a_target_is_met_without_a_model_where_text_takes_most(name: str) -> None:
+    told = [
+        f"Harbour {n} has {n + 3} cranes, and its tide is at {n % 12} o'clock." for n in range(90)
+    ]
+    chat = [{"role": role, "content": text} for text in told for role in ("user", "assistant")]
+    writer = ScriptedSummarizer("In short.")
+    done = await enfold.condense(chat, preset=name, target=1_000, summarizer=writer)
+    assert done.report.tokens_after <= 1_000
+    assert writer.requests == []
+
+
+async def test_quality_keeps_more_of_peoples_words_than_cost() -> None:
+    told = [
+        f"Harbour {n} has {n + 3} cranes, and its tide is at {n % 12} o'clock." for n in range(90)
+    ]
+    chat = [
+        {"role": role, "content": text}
+        for each in told
+        for role, text in (("user", each), ("assistant", "I see, thank you. " * 3))
+    ]
+    kept: dict[str, int] = {}
+    for name in ("quality", "cost"):
+        done = await enfold.condense(chat, preset=name, target=1_200)
+        kept[name] = sum({"role": "user", "content": each} in done.messages for each in told)
+        assert done.report.tokens_after <= 1_200
+    assert kept["quality"] > kept["cost"]
 
 
 def test_balanced_is_what_smart_does_by_itself() -> None:
@@ -125,11 +154,12 @@ def test_a_name_nobody_knows_is_refused_with_those_there_are() -> None:
 def test_what_is_given_beside_a_preset_wins() -> None:
     assert presets.choose(None) == ("native", {})
     assert presets.choose(None, "smart", {"passes": []}) == ("smart", {"passes": []})
-    strategy, config = presets.choose("speed", None, {"preserve_recent_count": 2})
+    short = Preset("short", "", "truncation", {"maxToolResultLines": 10}).as_json()
+    strategy, config = presets.choose(short, None, {"preserve_recent_count": 2})
     assert strategy == "truncation"
     assert (config["preserveRecentCount"], config["maxToolResultLines"]) == (2, 10)
     assert presets.choose(FILE)[0] == "smart"
-    with pytest.raises(ConfigError, match="for the strategy truncation, not native"):
+    with pytest.raises(ConfigError, match="for the strategy smart, not native"):
         presets.choose("speed", "native")
 
 

@@ -112,7 +112,7 @@ async def test_a_config_is_checked_in_the_engines_words_and_kept(visit: Visit, a
 async def test_a_preset_that_holds_is_said_and_can_be_dropped(visit: Visit, api: Api) -> None:
     api.set(preset="speed")
     page = await visit("/settings/strategy")
-    await expect(page.locator(card("Truncation")).get_by_text("in use")).to_be_visible()
+    await expect(page.locator(card("Smart")).get_by_text("in use")).to_be_visible()
     await expect(page.get_by_text("preset speed")).to_be_visible()
     await page.get_by_role("button", name="Remove preset").click()
     await expect(page.locator(card("Native")).get_by_text("in use")).to_be_visible()

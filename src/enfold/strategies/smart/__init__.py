@@ -45,7 +45,9 @@ class Smart:
     @property
     def retention(self) -> Retention:
         """The last message; each pass says what else it leaves alone."""
-        return Retention("messages", 1)
+        summaries = (step.batch_config for step in self.config.passes if step.batch_config)
+        keeps_words = any(each.summarization_config.keep_user_messages for each in summaries)
+        return Retention("messages", 1, keeps_words=keeps_words)
 
     def touches(self, plan: Plan) -> tuple[int, ...]:
         """Return the messages that any pass may touch; with a prelude all that may be edited."""
