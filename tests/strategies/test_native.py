@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given, settings
@@ -19,7 +19,7 @@ from enfold.retention import Retention, split
 from enfold.strategies.contract import Summarizers
 from enfold.strategies.native import KIND, Native, NativeConfig
 from enfold.summaries import Summary, SummaryRequest, Usage, fence_tokens
-from enfold.summaries.request import divide
+from enfold.summaries.request import divide, watch_calls
 from enfold.testing import ScriptedSummarizer, assistant, call, result, user
 from enfold.tokens import count_messages, get
 from tests.histories import histories
@@ -116,17 +116,17 @@ async def test_nothing_usable_is_an_error(reply: str | Exception) -> None:
         await native(ScriptedSummarizer(reply)).condense(plan_for(CHAT, Retention("messages", 2)))
 
 
+HONEST = "They read src/part_1.py and src/part_2.py; it took 102 ms."
 NAMED = [user(f"{LONG} Look at src/part_{n}.py, it takes {n + 100} ms.") for n in range(12)]
 
 
 async def test_an_invention_is_asked_about_once_and_then_reported() -> None:
     plan = plan_for(NAMED, Retention("messages", 1))
-    honest = "They read src/part_1.py and src/part_2.py; it took 102 ms."
     made_up = "They read src/part_1.py and lib/ghost.py; it took 102 ms."
-    corrected = ScriptedSummarizer(made_up, honest)
+    corrected = ScriptedSummarizer(made_up, HONEST)
     answer = await native(corrected).condense(plan)
     assert answer.summary is not None
-    assert answer.summary.text == honest
+    assert answer.summary.text == HONEST
     assert corrected.requests[1].invented == ("lib/ghost.py",)
     assert corrected.requests[1].draft == made_up
     stubborn = ScriptedSummarizer(made_up)
@@ -150,6 +150,35 @@ async def test_a_revision_that_does_not_fit_is_not_requested() -> None:
     tight = ScriptedSummarizer(made_up, max_input=least)
     await native(tight).condense(plan)
     assert tight.requests == [first]
+
+
+async def test_a_summary_that_was_read_in_parts_is_not_revised() -> None:
+    class Divided(ScriptedSummarizer):
+        async def summarize(self, request: SummaryRequest) -> Summary:
+            return replace(await super().summarize(request), parts=3)
+
+    writer = Divided("They read src/part_1.py and lib/ghost.py; it took 102 ms.")
+    answer = await native(writer).condense(plan_for(NAMED, Retention("messages", 1)))
+    assert len(writer.requests) == 1
+    assert answer.invented == (("path", "lib/ghost.py"),)
+
+
+async def test_a_part_by_the_built_in_summarizer_is_not_kept_for_the_model() -> None:
+    class Kept:
+        parts: ClassVar[list[Summary]] = []
+
+        async def get(self, key: str) -> None:
+            assert key
+
+        async def keep(self, key: str, summary: Summary) -> None:
+            assert key
+            self.parts.append(summary)
+
+    plan = plan_for(NAMED, Retention("messages", 1))
+    for answer, authors in (("no " * 40, []), (HONEST, ["scripted"])):
+        async with watch_calls(None, None, Kept()):
+            await native(ScriptedSummarizer(answer)).condense(plan)
+        assert [each.author for each in Kept.parts] == authors
 
 
 async def test_a_summary_a_little_too_long_is_accepted_or_loses_its_last_sentences() -> None:

@@ -131,8 +131,7 @@ async def _revised(
     summarizer: Summarizer, request: SummaryRequest, review: ItemReview | None, most: int | None
 ) -> ReviewedSummary:
     """Return a summary with what is still wrong with it after one revision."""
-    parts = divide(request, summarizer.max_input)
-    summary = await _summarize_parts(summarizer, parts, most)
+    summary = await _summarize_parts(summarizer, divide(request, summarizer.max_input), most)
     if review is None:
         return ReviewedSummary(summary)
     if summary.author == LOCAL:
@@ -140,16 +139,16 @@ async def _revised(
         missing = await compute_async(review.missing, summary.text)
         return ReviewedSummary(summary, missing)
     first = await compute_async(_reviewed, summary, review)
-    if not first.faults:
-        return first
+    if not first.faults or summary.parts > 1:
+        return first  # a revision would take as many calls again
     again = replace(
         request,
         draft=summary.text,
         missing=first.missing,
         invented=tuple(item for _, item in first.invented),
     )
-    if len(parts) > 1 or len(divide(again, summarizer.max_input)) > 1:
-        return first  # a revision would take as many calls again, or does not fit
+    if len(divide(again, summarizer.max_input)) > 1:
+        return first  # a revision does not fit
     try:
         revised = await _summarize_parts(summarizer, [again], most)
     except SummaryError as error:

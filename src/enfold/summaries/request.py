@@ -111,6 +111,8 @@ class Summary:
     """Remarks for the report, such as that another summarizer failed before."""
     is_checked: bool = False
     """True if the summarizer made sure that the text is a summary of the request's input."""
+    parts: int = 1
+    """Number of parts in which the input was read."""
 
     def __post_init__(self) -> None:
         if self.usage is None and self.cost is None:
@@ -387,6 +389,7 @@ async def summarize_parts(
     stored = None if watch is None else watch.parts
     costs: list[float | None] = []
     notes: list[str] = []
+    read = 0
     for number, part in enumerate(parts, 1):
         request = part if summary is None else replace(part, previous=summary.text)
         key = _key_of(author, request) if stored is not None else ""
@@ -399,15 +402,17 @@ async def summarize_parts(
             except SummaryError as error:
                 error.cost = add([*costs, error.cost])
                 raise
-            if stored is not None:
+            # The built-in summarizer may have taken the place of a model, which is asked again.
+            if stored is not None and (summary.author == author or summary.usage is not None):
                 await stored.keep(key, summary)
         else:
             summary = kept
         costs.append(summary.cost)
         notes += summary.notes
+        read += summary.parts
     if summary is None:
         raise SummaryError("there is nothing to summarize")
-    return replace(summary, cost=add(costs), notes=tuple(dict.fromkeys(notes)))
+    return replace(summary, cost=add(costs), notes=tuple(dict.fromkeys(notes)), parts=read)
 
 
 HEADING = "## The user's own words, still in force"
