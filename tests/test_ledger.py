@@ -58,7 +58,7 @@ def test_what_was_not_altered_is_restored_and_the_rest_is_named() -> None:
     restored, altered = ledger.restore_unaltered([*after, *said("new")], written)
     assert altered == (2,)
     assert restored == [*before[:3], after[2], before[4], *said("new")]
-    with pytest.warns(AlteredWarning, match="messages 2"):
+    with pytest.warns(AlteredWarning, match="index 2"):
         assert ledger.restore(after, written) == restored[:-1]
 
 

@@ -246,3 +246,10 @@ async def test_typed_words_count_more_than_the_length_of_the_last_answer() -> No
     done = await enfold.condense(chat, "native", target=target)
     assert done.report.tokens_after <= target
     assert all(text in str(done.messages) for text in typed)
+
+
+async def test_a_conversation_that_fits_its_window_has_no_warning() -> None:
+    chat = [{"role": "user", "content": "Never push to main."}]
+    done = await enfold.condense(chat, window=10_000)
+    assert done.messages == chat
+    assert done.report.warnings == ()

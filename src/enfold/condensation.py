@@ -322,9 +322,9 @@ def _reference(
 
 
 def unchanged(plan: Plan, strategy: str, why: str) -> Condensation:
-    """Return the answer of a strategy that found nothing to do, with the reason as a warning."""
+    """Return the answer of a strategy that found nothing to do, with a reason as a warning."""
     entries = tuple(map(KeptMessage, range(len(plan.messages))))
-    return Condensation(strategy, entries, warnings=(why,))
+    return Condensation(strategy, entries, warnings=(why,) if why else ())
 
 
 def with_middle_summarized(

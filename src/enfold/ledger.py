@@ -413,7 +413,11 @@ def restore(messages: Sequence[Any], ledger: Ledger) -> list[Any]:
 def describe_altered(altered: Sequence[int]) -> str:
     """Return a sentence that names the messages that were altered, by index from 0."""
     names = ", ".join(map(str, altered))
-    return f"altered since they were condensed, and not restored: messages {names}"
+    were = "messages were" if len(altered) > 1 else "message was"
+    return (
+        f"{len(altered):,} {were} altered after the condensation and not restored: "
+        f"index {names}, counted from 0; everything else was restored"
+    )
 
 
 def restore_unaltered(messages: Sequence[Any], ledger: Ledger) -> tuple[list[Any], tuple[int, ...]]:

@@ -81,6 +81,7 @@ def test_decisions_are_found(text: str) -> None:
         (["Always write tests first.", "Run the tests."], set()),
         (["Never use tabs.", "May I use tabs?"], set()),
         (["Never use tabs.", "Fix the bug in the parser."], set()),
+        (["Utilise toujours yarn pour les paquets.", "N'utilise plus yarn."], {(0, 0)}),
     ],
 )
 def test_withdrawn_and_replaced_rules(texts: list[str], expected: set[tuple[int, int]]) -> None:

@@ -41,7 +41,6 @@ from enfold.tokens import count_conversation, count_message, count_messages
 from enfold.view import ShownMessage, View
 
 LOSSLESS = "lossless"
-FITS = "the conversation fits, so nothing was changed"
 _MESSAGE_FIELDS = ("messages", "input", "contents")
 """The fields in which request bodies have their messages."""
 
@@ -126,7 +125,7 @@ async def condense(
     plan = pipeline.make_plan(request)
     try:
         if options.fits(static + request.tokens_before):
-            answer = accept(plan, unchanged(plan, strategy.id, FITS), may_be_unchanged=True)
+            answer = accept(plan, unchanged(plan, strategy.id, ""), may_be_unchanged=True)
         else:
             with track_spending() as spent:
                 answer = await pipeline.run_strategy(request, plan)
@@ -170,7 +169,7 @@ async def preview(
     tokens, messages = static + request.tokens_before, len(conversation.messages)
     if not options.fits(tokens):
         return await preview_of(request, price_of)
-    return Preview(0, messages, tokens, tokens, 0, "", (FITS,), strategy.id, 0.0)
+    return Preview(0, messages, tokens, tokens, 0, "", (), strategy.id, 0.0)
 
 
 def restore(value: Any, written: Ledger) -> Any:

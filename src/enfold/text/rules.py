@@ -1083,6 +1083,8 @@ def _withdraw(
         found = in_force.about(terms)
         return in_force.remove(old for old in found if old.forbids and _covers(terms, old.terms))
     named = _replaced_terms(sentence.text) if "instead" in cues else frozenset()
+    if "instead" in cues and not named and new and new.forbids:
+        named = terms  # "no longer" forbids what an old rule demands
     changes = cues.any("lasting", "correct", "instead")
     return in_force.remove(
         old
