@@ -212,13 +212,13 @@ async def test_a_beginning_that_was_folded_stays_so() -> None:
 
 
 async def test_a_longer_conversation_is_folded_again_with_what_was_folded() -> None:
-    summarizer = ScriptedSummarizer("The anchor weighs nine stone.", "Two.")
+    summarizer = ScriptedSummarizer("The anchor weighs nine stone.", "Two ropes.")
     history = HistoryProcessor(WINDOW, summarizer=summarizer)
     messages = talk(20)
     await history(messages)
     messages = [*messages, *talk(20)[1:]]
     given_ = await history(messages)
-    assert "Two." in text_in(given_)
+    assert "Two ropes." in text_in(given_)
     assert "anchor" not in text_in(given_)
     assert "anchor" in str(summarizer.requests[1])
     assert text_in(given_).count(HEADING) == 1

@@ -22,7 +22,7 @@ def price(author: str, input_tokens: int, output_tokens: int) -> float | None:
 
 
 async def test_nobody_is_asked_and_the_figures_are_those_of_the_run() -> None:
-    paid = ScriptedSummarizer("the " * 150, name="paid")
+    paid = ScriptedSummarizer("".join(f"alpha {n} " for n in range(70)), name="paid")
     how = strategy("native", None, paid)
     plan = plan_for(CHAT, how)
     foretold = await how.estimate(plan, price)

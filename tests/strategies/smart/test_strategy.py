@@ -236,11 +236,11 @@ async def test_files_ids_and_reasoning_are_dealt_with_as_everywhere() -> None:
 
 
 async def test_a_batch_folds_like_native() -> None:
-    writer = ScriptedSummarizer("They talked.")
+    writer = ScriptedSummarizer("They talked of alpha.")
     plan, answer = await condense(batch(), summarizers=(writer,))
     folded = answer.summary
     assert folded is not None
-    assert (folded.text, folded.author) == ("They talked.", "scripted")
+    assert (folded.text, folded.author) == ("They talked of alpha.", "scripted")
     kept = [entry.index for entry in answer.entries if not isinstance(entry, SummarizedMessages)]
     assert kept == [0, 1, 22, 23, 24, 25]
     assert folded.indexes == tuple(range(2, 22))
@@ -259,7 +259,7 @@ async def test_a_batch_that_keeps_does_nothing() -> None:
 
 
 async def test_a_batch_has_its_own_profile_and_prompt() -> None:
-    cheap = ScriptedSummarizer("Cheaply.", name="cheap")
+    cheap = ScriptedSummarizer("Alpha, cheaply.", name="cheap")
     _, answer = await condense(
         batch(apiProfile="cheap", customPrompt="Mine: {conversation_history}"),
         summarizers=(ScriptedSummarizer(), cheap),
@@ -270,13 +270,13 @@ async def test_a_batch_has_its_own_profile_and_prompt() -> None:
 
 
 async def test_a_second_batch_takes_in_the_first_summary() -> None:
-    writer = ScriptedSummarizer("First.", "Second.")
+    writer = ScriptedSummarizer("Alpha first.", "Alpha second.")
     first, second = batch("one", keep=12), batch("two", keep=2)
     plan, answer = await condense(first, second, summarizers=(writer,))
-    assert [request.previous for request in writer.requests] == [None, "First."]
+    assert [request.previous for request in writer.requests] == [None, "Alpha first."]
     assert sum(isinstance(entry, SummarizedMessages) for entry in answer.entries) == 1
     assert answer.summary is not None
-    assert answer.summary.text == "Second."
+    assert answer.summary.text == "Alpha second."
     assert not any(each in writer.requests[0].messages for each in writer.requests[1].messages)
     read = len(writer.requests[0].messages) + len(writer.requests[1].messages)
     assert read == len(answer.summary.indexes)
@@ -433,7 +433,7 @@ async def test_a_text_whose_summary_fails_stays_and_it_is_said() -> None:
 
 async def test_a_profile_that_is_not_there_is_replaced_and_said() -> None:
     config = {"losslessPrelude": NO_PRELUDE, "passes": [batch(apiProfile="gone")]}
-    writer = ScriptedSummarizer("Here.")
+    writer = ScriptedSummarizer("Alpha here.")
     how = contract.get("smart").make_from(config, Summarizers(writer))
     answer = await how.condense(plan_for(CHAT, how))
     assert answer.summary is not None
