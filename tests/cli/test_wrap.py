@@ -301,6 +301,8 @@ def test_print_shows_shell_lines(
     assert set(lines) <= set(outcome.text.splitlines())
     first, *rest = outcome.text.splitlines()
     assert first.startswith("# ")
+    for part in ("ENFOLD_PROXY_CLIENT_KEY=true", "ENFOLD_ON_FAILURE=local", "serve --port 8790"):
+        assert part in first
     done = subprocess.run(["/bin/sh", "-n"], input="\n".join(rest), text=True, check=False)
     assert done.returncode == 0
 

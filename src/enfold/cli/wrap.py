@@ -25,7 +25,7 @@ from enfold.wrap import (
     run_in_foreground,
 )
 from enfold.wrap.agents import direct_loopback
-from enfold.wrap.local_server import DEFAULT_PORT, HOST
+from enfold.wrap.local_server import DEFAULT_PORT, HOST, SERVER_SETTINGS
 
 app = App(
     name="wrap",
@@ -74,7 +74,7 @@ def wrap(
     folder = user_folder("data")
     if show:
         launch = found.launch(f"http://{HOST}:{port or DEFAULT_PORT}", given, folder)
-        _print_launch(found, launch, arguments, given)
+        _print_launch(found, launch, arguments, given, port or DEFAULT_PORT)
         return 0
     program = find_program(found, given)
     for_server = {name: value for name, value in given.items() if name not in _NOT_FOR_SERVER}
@@ -115,11 +115,11 @@ def _report(server: LocalServer) -> None:
 
 
 def _print_launch(
-    agent: Agent, launch: Launch, arguments: tuple[str, ...], given: Mapping[str, str]
+    agent: Agent, launch: Launch, arguments: tuple[str, ...], given: Mapping[str, str], port: int
 ) -> None:
-    put("# The server, in another terminal: ENFOLD_PROXY_CLIENT_KEY=true enfold serve")
-    for name, value in agent.upstream_variables(given).items():
-        put(f"# It needs {name}={shlex.quote(value)} too.")
+    variables = {**SERVER_SETTINGS, **agent.upstream_variables(given)}
+    settings = " ".join(f"{name}={shlex.quote(value)}" for name, value in variables.items())
+    put(f"# The server, in another terminal: {settings} enfold serve --port {port}")
     for path, text in launch.files.items():
         put(f"printf %s {shlex.quote(text)} > {shlex.quote(str(path))}")
     for name, value in {**direct_loopback(given), **launch.variables}.items():

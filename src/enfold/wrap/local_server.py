@@ -30,7 +30,7 @@ from enfold.settings import server_identity
 HOST = "127.0.0.1"
 DEFAULT_PORT = 8787
 """The port of `enfold serve`, where a server to reuse is looked for."""
-_SETTINGS = {"ENFOLD_PROXY_CLIENT_KEY": "true", "ENFOLD_ON_FAILURE": "local"}
+SERVER_SETTINGS = {"ENFOLD_PROXY_CLIENT_KEY": "true", "ENFOLD_ON_FAILURE": "local"}
 """Settings of a server for agents, unless others are set. The agent's model writes the summaries;
 if it fails, the built-in summarizer does, so that the agent is not stopped."""
 _START_SECONDS = 120.0
@@ -151,7 +151,7 @@ def open_server(environment: Mapping[str, str], options: ServerOptions) -> Itera
 
     `environment` is the server's; its upstreams count when a running server is compared.
     """
-    variables = {**_SETTINGS, **environment}
+    variables = {**SERVER_SETTINGS, **environment}
     address = f"http://{HOST}:{options.port or DEFAULT_PORT}"
     if _can_be_reused(address, variables, options.db):
         yield LocalServer(address, is_reused=True)
