@@ -25,7 +25,9 @@ def branch(
 
 
 def order(found: PhraseOccurrences, spots: list[MessageLocation]) -> list[int]:
-    return [each.location.depth for each in rank(found.depths, found, [spots])]
+    ranked = rank(found.depths, found, [spots])
+    best = sorted(ranked, key=lambda each: each.relevance, reverse=True)
+    return [each.location.depth for each in best]
 
 
 def test_messages_with_the_word_come_first_then_their_neighbours() -> None:

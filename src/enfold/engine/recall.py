@@ -337,9 +337,9 @@ async def _answer_by_words(
     return RecallAnswer(passages, fits and bool(passages))
 
 
-async def _choose(session: Session, answer: _Answer, ranked: Iterable[RankedMessage]) -> None:
-    """Add the most valuable messages to an answer until it is full."""
-    candidates = iter(sorted(ranked, key=answer.value, reverse=True))
+async def _choose(session: Session, answer: _Answer, ranked: Sequence[RankedMessage]) -> None:
+    """Add the most valuable messages to an answer until it is full; the newest of equals first."""
+    candidates = iter(sorted(reversed(ranked), key=answer.value, reverse=True))
     while not answer.is_full and (batch := list(islice(answer.fitting(candidates), _BATCH))):
         answer.add(await _read(session, batch))
 
@@ -747,11 +747,11 @@ class _Answer:
         """True if few tokens are left, which extend the best excerpts."""
         return self._left < max(_MIN_PASSAGE, _REST * self._limit.tokens)
 
-    def value(self, each: RankedMessage) -> tuple[float, int]:
+    def value(self, each: RankedMessage) -> float:
         """Return the value of a message: its relevance, less if it takes many tokens."""
         tokens = _EXCERPT_TOKENS if self._is_long(each) else each.location.tokens
         brevity = _BREVITY * math.log(max(tokens, 1))
-        return _SHARPNESS * each.relevance - brevity, each.location.depth
+        return _SHARPNESS * each.relevance - brevity
 
     def add(self, candidates: Iterable[tuple[RankedMessage, str]]) -> None:
         """Choose the candidates that fit; of a find that does not fit, a beginning."""

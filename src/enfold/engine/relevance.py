@@ -107,7 +107,7 @@ def rank(
     *,
     results: bool = False,
 ) -> list[RankedMessage]:
-    """Return the messages, the most relevant first; the newest first among equals.
+    """Return the messages with their relevance, in the order of the stretches.
 
     With `results` a tool's result is as relevant as its call: the question asks how it ended.
     """
@@ -117,7 +117,7 @@ def rank(
     for locations in stretches:
         of_stretch = list(_rank_stretch(locations, weights, found.depths, total))
         ranked += _with_results(of_stretch) if results else of_stretch
-    return sorted(ranked, key=lambda each: (-each.relevance, -each.location.depth))
+    return ranked
 
 
 def _with_results(ranked: Sequence[RankedMessage]) -> Iterator[RankedMessage]:
