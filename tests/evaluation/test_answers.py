@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -15,12 +16,11 @@ from enfold.evaluation.cases import Case, Probe
 from enfold.evaluation.measures import (
     NEWEST,
     AnswerJudge,
-    AnswerMarks,
     Method,
     condense_case,
     mark_answers,
 )
-from enfold.evaluation.report import rows, summaries
+from enfold.evaluation.report import marked_by, rows, summaries
 from enfold.evaluation.run import EvaluationPlan, measure
 from enfold.llm.calls import Call, Connection
 from enfold.messages import Conversation, text_of
@@ -55,9 +55,13 @@ async def test_an_answer_without_a_mark_is_counted_and_left_out() -> None:
     case = Case("c", Conversation((user("It weighs nine stone."),)), probes)
     view = await condense_case(case, Method(NEWEST, 1.0), None)
     gateway = ScriptedGateway("nine stone", "RIGHT", "in Hull", "Hm, hard to say.")
-    assert await mark_answers(case, view, AnswerJudge(gateway, MODEL)) == AnswerMarks(1, 1.0, 1)
+    marks = await mark_answers(case, view, AnswerJudge(gateway, MODEL))
+    assert marks
+    assert (marks.questions, marks.mark, marks.unmarked) == (1, 1.0, 1)
     gateway = ScriptedGateway("nine stone", "Right!!", "in Hull", "")
-    assert await mark_answers(case, view, AnswerJudge(gateway, MODEL)) == AnswerMarks(0, None, 2)
+    marks = await mark_answers(case, view, AnswerJudge(gateway, MODEL))
+    assert marks
+    assert (marks.questions, marks.mark, marks.unmarked) == (0, None, 2)
 
 
 @pytest.mark.model
@@ -116,6 +120,9 @@ def test_prompts_are_compared_by_what_can_be_answered(
         Method("native", 0.2, prompt="Be brief.", label="brief"),
     )
     plan = EvaluationPlan(ways, chained=False, profile="mine")
-    found = summaries(measure([path], plan, gateway=ScriptedGateway(answer)))
+    outcomes = measure([path], plan, gateway=ScriptedGateway(answer))
+    (model,) = marked_by(outcomes)
+    assert re.fullmatch(r"openai:gpt-4o on \d{4}-\d\d-\d\d", model)
+    found = summaries(outcomes)
     assert [each.answers for each in found] == [0, 1, 0]
     assert [row[1] for row in rows(found)] == [NEWEST, "native, facts", "native, brief"]

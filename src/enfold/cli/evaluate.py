@@ -155,6 +155,8 @@ def _show(found: list[CaseResult], *, json: bool) -> None:
         put("No conversations in these files.")
         return
     put_table("Content after a compression", list(report.COLUMNS), list(report.rows(summaries)))
+    if models := report.marked_by(found):
+        put(f"Answers and marks by {', '.join(models)}.")
     for each in found:
         if each.failure:
             put(f"{each.case} was not condensed by {each.way.strategy}: {each.failure}")

@@ -339,7 +339,7 @@ async def _answer_by_words(
 
 async def _choose(session: Session, answer: _Answer, ranked: Sequence[RankedMessage]) -> None:
     """Add the most valuable messages to an answer until it is full; the newest of equals first."""
-    candidates = iter(sorted(reversed(ranked), key=answer.value, reverse=True))
+    candidates = iter(sorted(ranked, key=answer.value)[::-1])
     while not answer.is_full and (batch := list(islice(answer.fitting(candidates), _BATCH))):
         answer.add(await _read(session, batch))
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import cache, cached_property
 from importlib.resources import files
 from statistics import mean
@@ -639,6 +640,10 @@ class AnswerMarks:
     """None if no question was marked."""
     unmarked: int = 0
     """Questions whose answer got no valid mark."""
+    model: str = ""
+    """The model that answered and marked, as provider:model."""
+    day: str = ""
+    """The date on which it did, as 2026-05-07."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -689,7 +694,13 @@ async def mark_answers(case: Case, view: CondensedCase, judge: AnswerJudge) -> A
             marks.append(await judge.mark(probe, answer))
     if not probes:
         return None
-    return AnswerMarks(len(marks), mean(marks) if marks else None, len(probes) - len(marks))
+    return AnswerMarks(
+        len(marks),
+        mean(marks) if marks else None,
+        len(probes) - len(marks),
+        judge.connection.name,
+        datetime.now(UTC).date().isoformat(),
+    )
 
 
 @cache

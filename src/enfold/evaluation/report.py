@@ -94,6 +94,12 @@ def as_json(outcomes: Sequence[CaseResult]) -> dict[str, Any]:
     }
 
 
+def marked_by(outcomes: Iterable[CaseResult]) -> list[str]:
+    """Return the models that answered and marked, each with the date."""
+    marks = (each.answered for each in outcomes if each.answered is not None)
+    return sorted({f"{each.model} on {each.day}" for each in marks})
+
+
 def _of(outcomes: Iterable[CaseResult], way: Method) -> int:
     return sum(each.way == way for each in outcomes)
 
