@@ -1,6 +1,7 @@
 """Recall: the evidence of questions that one recall returns, beside BM25 in the same tokens.
 
     python benchmarks/recall.py [--sets qmsum qmsum_train] [--tokens 1500] [--json FILE]
+    python benchmarks/recall.py --lengths 10000 1000000
 
 Every conversation with questions is stored and asked each of them once. Evidence counts as found
 
@@ -14,18 +15,23 @@ of all conversations and of the half that reports (see `enfold eval`).
 BM25 ranks whole messages (k1 1.2, b 0.75, stems without function words) and takes each message with
 one, two or four neighbours on each side, in the order of rank, as long as their lines fit the
 tokens.
+
+With `--lengths` the CPU time of a recall is measured instead, on histories of so many messages that
+repeat those of the sets, each in a database of its own. A million takes about two minutes to store.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
 import json
 import math
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -45,6 +51,8 @@ from enfold.tokens import get
 TOKENIZER = "o200k_base"
 IN_A_ROW = 25
 K1, B = 1.2, 0.75
+BATCH = 5_000
+"""Messages that are stored at a time."""
 NEIGHBOURS = (1, 2, 4)
 """Neighbours on each side that BM25 takes."""
 
@@ -171,13 +179,38 @@ async def _measure(names: Sequence[str], tokens: int) -> list[dict[str, Any]]:
     return rows
 
 
+async def _time(names: Sequence[str], tokens: int, length: int) -> None:
+    """Print the CPU time of a recall in a history of a length, and that outside the store."""
+    found = [case for name in names for case in cases.read(DATA / f"{name}.jsonl")]
+    messages = itertools.cycle(replace(each, id=None) for case in found for each in case.messages)
+    questions = [case.probes[0].question for case in found if case.probes]
+    with tempfile.TemporaryDirectory() as folder:
+        async with enfold.open(f"sqlite:///{folder}/recall.db") as engine:
+            session = await engine.session("long", model="openai:gpt-5")
+            for first in range(0, length, BATCH):
+                part = itertools.islice(messages, min(BATCH, length - first))
+                await session.append(*part)
+            await recall_found(session, questions[0], max_tokens=tokens)
+            start, loop_start = time.process_time(), time.thread_time()
+            for question in questions:
+                await recall_found(session, question, max_tokens=tokens)
+            in_all, of_loop = time.process_time() - start, time.thread_time() - loop_start
+    in_all, of_loop = (1_000 * each / len(questions) for each in (in_all, of_loop))
+    print(f"{length:10,} messages: {in_all:5.1f} ms in all, {of_loop:5.1f} ms outside the store")
+
+
 def main() -> None:
     """Print the shares by set and rule."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", nargs="+", default=["qmsum", "qmsum_train"])
     parser.add_argument("--tokens", type=int, default=1_500)
+    parser.add_argument("--lengths", nargs="+", type=int, default=())
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
+    for length in options.lengths:
+        asyncio.run(_time(options.sets, options.tokens, length))
+    if options.lengths:
+        return
     rows = asyncio.run(_measure(options.sets, options.tokens))
     for row in rows:
         named = f"{row['set']:<14} {row['half']:<10} {row['by']:<8} {row['rule']:<10}"
