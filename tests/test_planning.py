@@ -1,16 +1,20 @@
 """How tight a compression must be."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from enfold.condensation import TIGHTEST_SUMMARY, Plan
+from enfold.errors import UncompressibleError
 from enfold.messages import Message
-from enfold.pipeline import Request, make_plan
+from enfold.pipeline import Request, make_plan, run_strategy, tokens_after
 from enfold.retention import Retention
 from enfold.summaries import fence_tokens
-from enfold.testing import assistant, user
+from enfold.testing import assistant, call, result, user
+from enfold.tokens import count_messages
 from enfold.view import ShownMessage, View
 from tests.histories import histories
 from tests.strategies.tasks import TOKENIZER, strategy
@@ -103,6 +107,28 @@ def test_a_first_summary_takes_what_the_rest_leaves_of_a_goal_far_below_the_hist
 def test_a_summary_that_is_continued_leaves_room() -> None:
     planned = plan(chat(200), [100] * 200, Retention("tokens", 300), 2_000, previous_tokens=1_000)
     assert planned.summary_tokens <= 2_000 // 3
+
+
+def test_a_running_loop_is_divided_by_hand_and_kept_if_it_can_be_otherwise() -> None:
+    loop = [each for n in range(20) for each in (assistant("", call(f"c{n}")), result(f"c{n}"))]
+    messages = [*chat(20), user("Do it."), *loop]
+    shown = tuple(ShownMessage(str(n), each, 50) for n, each in enumerate(messages))
+    request = Request(View(shown, TOKENIZER), NATIVE, Retention("tokens", 200), goal=2_900)
+    by_hand, due = make_plan(request), make_plan(replace(request, is_due=True))
+    assert due.split.cut <= 21 < by_hand.split.cut
+    targeted = make_plan(replace(request, target=2_900))
+    assert targeted.split.cut <= 21
+
+
+async def test_a_due_view_may_take_all_that_is_allowed_and_no_more() -> None:
+    messages = [user(f"question {n} " * 40) for n in range(20)]
+    view = View.of(messages, count_messages(messages, TOKENIZER), TOKENIZER)
+    request = Request(view, NATIVE, Retention("tokens", 200), 1_000, is_due=True, words_share=0)
+    plan = make_plan(request)
+    after = tokens_after(request, plan, await run_strategy(request, plan))
+    await run_strategy(replace(request, allowed=after), plan)
+    with pytest.raises(UncompressibleError, match="are allowed"):
+        await run_strategy(replace(request, allowed=after - 1), plan)
 
 
 @given(histories(), st.integers(50, 2_000), st.integers(0, 2_000), st.integers(0, 300))
