@@ -68,6 +68,8 @@ RULES = {
     "server/proxy/turn.py": (
         "tests/server/proxy/test_turn.py",
         "tests/server/proxy/test_summary_request.py",
+        "tests/server/proxy/test_stored_items.py",
+        "tests/server/proxy/test_recall.py",
         "tests/server/proxy/recall",
     ),
 }
