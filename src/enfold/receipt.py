@@ -41,11 +41,11 @@ from typing import Any, Literal, TypeAlias
 from enfold.errors import ConfigError
 from enfold.jsontext import dump_text
 from enfold.messages import Message, Text, ToolCall, ToolResult, text_of
+from enfold.text import TextMemo
 from enfold.text.grammar import DECISION_PHRASES, ITEM_CLASSES, ItemClass
 from enfold.text.harness import spans
 from enfold.text.inventions import Invention, SourceText, find_inventions
 from enfold.text.items import ItemsByClass, extract_all, items_of, texts, without_headings
-from enfold.text.words import TextMemo
 
 Fate: TypeAlias = Literal["kept", "restorable", "lost"]
 FATES: tuple[Fate, ...] = ("kept", "restorable", "lost")

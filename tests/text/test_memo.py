@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold.text import words
-from enfold.text.words import SHORT, TextMemo
+from enfold.text import _LONG, SHORT, TextMemo
 
 
 def _recorded(entries: int) -> tuple[list[str], TextMemo[int]]:
@@ -22,7 +21,7 @@ def _recorded(entries: int) -> tuple[list[str], TextMemo[int]]:
 
 def test_a_text_is_read_once() -> None:
     read, length = _recorded(100)
-    texts = ["a", "b" * (SHORT + 1), "c" * (words._LONG + 1), "\ud800" * 70]
+    texts = ["a", "b" * (SHORT + 1), "c" * (_LONG + 1), "\ud800" * 70]
     assert [length(text) for text in texts * 3] == [len(text) for text in texts] * 3
     assert read == texts
 
@@ -36,7 +35,7 @@ def test_values_count_by_their_weight() -> None:
 
 def test_a_text_in_use_is_not_read_again() -> None:
     read, length = _recorded(10)
-    in_use = "x" * (words._LONG + 1)  # too long to be found without its digest
+    in_use = "x" * (_LONG + 1)  # too long to be found without its digest
     for number in range(500):
         length(str(number))
         length(in_use)

@@ -6,7 +6,7 @@ from sys import getsizeof
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold.text.words import SHORT
+from enfold.text import SHORT
 from enfold.tokens.tokenizers import UNKNOWN, Memo, _CountTable
 
 

@@ -18,7 +18,7 @@ from importlib.resources import files
 from typing import Literal, NamedTuple, TypeAlias
 
 from enfold.messages import Attachment, Message, Part, Text
-from enfold.text.words import TextMemo
+from enfold.text import TextMemo
 
 SpanKind: TypeAlias = Literal["person", "harness", "context"]
 

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from enfold.errors import InputError
 from enfold.jsontext import loads
 from enfold.messages import Attachment, Data, Message, Part, Text, ToolCall, ToolResult
+from enfold.text import TextMemo
 from enfold.text.grammar import (
     ITEM_CLASSES,
     PHRASE_FINDERS,
@@ -26,7 +27,6 @@ from enfold.text.grammar import (
     tokens_of,
 )
 from enfold.text.secrets import KEY, assigned_values
-from enfold.text.words import TextMemo
 
 ItemsByClass: TypeAlias = dict[ItemClass, dict[str, None]]
 """The distinct items of each class, in the order of their first occurrence."""

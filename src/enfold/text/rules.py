@@ -21,7 +21,7 @@ from itertools import islice
 from threading import Lock
 from typing import Literal, NamedTuple, TypeAlias
 
-from enfold.text import harness
+from enfold.text import TextMemo, harness
 from enfold.text.likeness import likeness
 from enfold.text.questions import stem
 from enfold.text.sentences import is_content_word, whole_sentences
@@ -34,7 +34,6 @@ from enfold.text.words import (
     UNSPACED,
     UNSPACED_PAUSES,
     UNSPACED_STOPS,
-    TextMemo,
     texts_of_terms,
 )
 

@@ -26,7 +26,7 @@ from threading import Lock
 from typing import Literal, Protocol, TypeAlias, TypeVar
 
 from enfold.errors import ConfigError, EnfoldError, TokenCountError
-from enfold.text.words import SHORT, digest_of
+from enfold.text import SHORT, digest_of
 
 CountTexts: TypeAlias = Callable[[list[str]], list[int]]
 """Returns the tokens of each non-empty text. May raise any error; the caller translates it."""
