@@ -63,8 +63,8 @@ def test_a_summary_without_what_the_user_said_is_taken_with_a_warning() -> None:
 
 
 def test_where_nothing_can_be_restored_it_is_lost() -> None:
-    alone = replace(PLAN, restorable_by=None)
-    taken = accept(alone, folded(" ".join(PATHS)))
+    irreversible = replace(PLAN, restorable_by=None)
+    taken = accept(irreversible, folded(" ".join(PATHS)))
     assert taken.receipt is not None
     assert taken.receipt.counts["path"] == ItemCount(10, 0, 1)
 
@@ -105,6 +105,6 @@ def test_the_earlier_summary_leaves_with_what_is_folded() -> None:
 
 
 def test_what_was_edited_before_counts_as_it_was_said() -> None:
-    said = user("once it said docs/long.md")
-    plan = replace(PLAN, originals={1: said})
+    message = user("once it said docs/long.md")
+    plan = replace(PLAN, originals={1: message})
     assert "docs/long.md" in receipt_for(plan, folded("x")).items["path"]

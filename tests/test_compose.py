@@ -119,18 +119,18 @@ async def test_its_servers_answer_as_one(compose: Any, containerfile: str, serve
             for process in servers:
                 assert _is_healthy(_healthcheck(containerfile), process.address)
             async with joined(servers, provider) as on:
-                said: list[Any] = []
+                messages: list[Any] = []
                 for number in range(30):
-                    said.append({"role": "user", "content": question(number)})
-                    answer = await on.say(said, at=number)
+                    messages.append({"role": "user", "content": question(number)})
+                    answer = await on.say(messages, at=number)
                     assert answer.status == 200, answer.body
-                    said.append(answer.body["choices"][0]["message"])
+                    messages.append(answer.body["choices"][0]["message"])
                 assert answer.decision == "reused"
             assert [process.stop() for process in servers] == [0, 0, 0]
     async with enfold.open(url) as engine:
         (record,) = await engine.sessions()
         (branch,) = await (await engine.find(record.id)).branches()
-        assert branch.depth == len(said) - 1  # the last answer comes with the next question
+        assert branch.depth == len(messages) - 1  # the last answer comes with the next question
 
 
 def _is_healthy(command: list[str], address: str) -> bool:

@@ -133,5 +133,5 @@ def test_any_other_difference_is_seen(after: Message) -> None:
 def test_messages_made_by_hand_hold_together() -> None:
     assert explains(user("a"), user("a"), [])
     assert not explains(user("a"), user("b"), [SHORT])
-    said = assistant("", call("1"))
-    assert explains(said, said, [])
+    message = assistant("", call("1"))
+    assert explains(message, message, [])

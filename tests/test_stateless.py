@@ -142,9 +142,9 @@ async def test_the_report_says_what_it_cost_and_what_it_saves() -> None:
 
 
 async def test_the_model_that_a_conversation_is_for_makes_savings_known() -> None:
-    known = await enfold.condense(CHAT, model="openai:gpt-4o-mini")
-    gone = known.report.tokens_before - known.report.tokens_after
-    assert known.report.saved == pytest.approx(gone * 0.15 / 1e6)
+    condensed = await enfold.condense(CHAT, model="openai:gpt-4o-mini")
+    gone = condensed.report.tokens_before - condensed.report.tokens_after
+    assert condensed.report.saved == pytest.approx(gone * 0.15 / 1e6)
     assert (await enfold.condense(CHAT, model="acme:unheard-of")).report.saved is None
     with pytest.raises(ConfigError, match="'gpt-4o-mini': expected provider:model"):
         await enfold.condense(CHAT, model="gpt-4o-mini")

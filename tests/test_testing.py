@@ -98,16 +98,16 @@ async def test_calls_that_are_given_up_are_remembered() -> None:
         await anext(stream)
     assert gateway.abandoned == [QUESTION]
 
-    asked = asyncio.Event()
+    called = asyncio.Event()
 
     async def never(_connection: Connection, _call: Call) -> str:
-        asked.set()
+        called.set()
         await asyncio.Event().wait()
         return ""
 
     gateway.script(never)
     waiting = asyncio.create_task(gateway.complete(CONNECTION, QUESTION))
-    await asked.wait()
+    await called.wait()
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting

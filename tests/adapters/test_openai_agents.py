@@ -47,7 +47,7 @@ class CallingModel(Model):
         self.sent.append(json.loads(json.dumps(items)))
         number = len(self.sent)
         if items[-1].get("type") == "function_call_output":
-            return _response(_said(number, f"Answer {number}: {LONG}"))
+            return _response(_output_message(number, f"Answer {number}: {LONG}"))
         return _response(_call(f"call_{number}_a"), _call(f"call_{number}_b"))
 
     def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[TResponseStreamEvent]:
@@ -58,7 +58,7 @@ def _response(*output: Any) -> ModelResponse:
     return ModelResponse(output=list(output), usage=Usage(), response_id=None)
 
 
-def _said(number: int, text: str) -> ResponseOutputMessage:
+def _output_message(number: int, text: str) -> ResponseOutputMessage:
     content = ResponseOutputText(text=text, type="output_text", annotations=[])
     return ResponseOutputMessage(
         id=f"msg_{number}",
@@ -117,8 +117,8 @@ async def test_runs_go_on_past_the_window_and_nothing_is_lost(engine: Engine) ->
         await Runner.run(agent, f"Question {turn}?", session=session, run_config=QUIET)
     history = await session.get_items(limit=1_000)
     assert len(history) == 12 * 6
-    asked = [each["content"] for each in history if each.get("role") == "user"]  # type: ignore[typeddict-item]  # a user's item has one
-    assert asked == [f"Question {turn}?" for turn in range(12)]
+    questions = [each["content"] for each in history if each.get("role") == "user"]  # type: ignore[typeddict-item]  # a user's item has one
+    assert questions == [f"Question {turn}?" for turn in range(12)]
     assert any(str(items[0].get("content")).startswith(HEADING) for items in model.sent)
     assert all(not unpaired(items) for items in model.sent)
     status = await stored.status()

@@ -102,7 +102,7 @@ def test_codex_is_told_what_it_may_recall_after_its_own_compaction(tmp_path: Pat
     before, trigger, after = provider.requests
     assert NOTE not in before.raw.decode()
     assert trigger.messages[-1]["type"] == "compaction_trigger"
-    told = next(each for each in after.messages if NOTE in json.dumps(each))
-    assert told["role"] == "developer"
-    assert len(told["content"][0]["text"].encode()) <= MAX_BYTES
-    assert PROMPT in json.dumps(told)
+    message = next(each for each in after.messages if NOTE in json.dumps(each))
+    assert message["role"] == "developer"
+    assert len(message["content"][0]["text"].encode()) <= MAX_BYTES
+    assert PROMPT in json.dumps(message)

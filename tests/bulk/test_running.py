@@ -118,7 +118,7 @@ def test_what_may_succeed_later_is_gone_on_with(folder: Path) -> None:
     (folder / "deep" / "b.json").unlink()
     first = condense(folder, work)
     assert [outcome.status for outcome in first] == ["failed", "done"]
-    asked: list[str] = []
+    attempted: list[str] = []
 
     @dataclass(frozen=True, slots=True)
     class QuestionStored(Failing):
@@ -127,12 +127,12 @@ def test_what_may_succeed_later_is_gone_on_with(folder: Path) -> None:
             return work.key
 
         def do(self, unit: BulkItem) -> ItemResult:
-            asked.append(unit.place)
+            attempted.append(unit.place)
             return TRUNCATION.do(unit)
 
     again = condense(folder, QuestionStored(TRUNCATION.settings, TRUNCATION.options))
     assert [outcome.status for outcome in again] == ["done", "already"]
-    assert asked == ["line 3"]
+    assert attempted == ["line 3"]
     assert again[0].tally.conversations == 3
     assert restored(folder)["a.jsonl"] == CHATS["a.jsonl"]
 
@@ -148,11 +148,11 @@ def test_a_fault_of_ours_costs_one_file(folder: Path) -> None:
 
 def test_progress_adds_up_to_all_bytes(folder: Path) -> None:
     (folder / "bad.json").write_bytes(b"[{")
-    told: list[int] = []
+    steps: list[int] = []
     out = folder.parent / "out"
     places = condense_paths(find_files([folder]), out, None)
-    list(BulkRun(TRUNCATION, places, out, on_progress=told.append).outcomes())
-    assert sum(told) == sum(place.source.stat().st_size for place in places)
+    list(BulkRun(TRUNCATION, places, out, on_progress=steps.append).outcomes())
+    assert sum(steps) == sum(place.source.stat().st_size for place in places)
 
 
 def test_a_run_that_is_given_up_goes_on_where_it_was(folder: Path) -> None:

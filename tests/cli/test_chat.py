@@ -22,10 +22,10 @@ def db(tmp_path: Path) -> str:
 
 
 def test_without_a_profile_a_question_says_how_to_add_one(db: str) -> None:
-    told = run_in_pipes("chat", "--db", db, stdin=b"Why?\n")
+    outcome = run_in_pipes("chat", "--db", db, stdin=b"Why?\n")
     # The question is stored before a model is looked for, so the first line names the session.
-    place, error = told.err.splitlines(keepends=True)
-    replace(told, err=error).refused("No model is set up", "enfold profiles add")
+    place, error = outcome.err.splitlines(keepends=True)
+    replace(outcome, err=error).refused("No model is set up", "enfold profiles add")
     (session,) = run_in_pipes("sessions", "--json", "--db", db).json
     assert place.decode() == f"Continue with `enfold chat {session['id']}`\n"
     assert session["title"] == "Why?"

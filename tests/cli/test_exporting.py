@@ -22,8 +22,8 @@ def test_odd_bytes_are_exact(stored: Enfold, tmp_path: Path) -> None:
     stored("import", "--session", "odd", stdin=ODD)
     assert stored("export", "odd").out == ODD + b"\n"
     out = tmp_path / "odd.json"
-    told = stored("export", "odd", "--out", out)
-    assert (told.code, told.out, told.err) == (0, b"", b"")
+    outcome = stored("export", "odd", "--out", out)
+    assert (outcome.code, outcome.out, outcome.err) == (0, b"", b"")
     assert out.read_bytes() == ODD + b"\n"
 
 

@@ -45,9 +45,9 @@ def test_a_reader_who_has_seen_enough_is_no_error(arguments: list[str], tmp_path
     assert started.stdout is not None
     started.stdout.close()
     assert started.stderr is not None
-    said = started.stderr.read()
+    stderr = started.stderr.read()
     started.stderr.close()
-    assert (started.wait(timeout=100), said) == (0, b"")
+    assert (started.wait(timeout=100), stderr) == (0, b"")
 
 
 def test_a_full_disk_is_an_error_of_one_line() -> None:
@@ -90,8 +90,8 @@ def test_an_interrupt_ends_it_at_once_with_nothing_written(command: str, tmp_pat
     with pipe.open("wb", buffering=0) as writer:  # which waits until it is read
         writer.write(b'{"id":"a","messages":[]}\n')
         _interrupt(started)
-        out, said = started.communicate(timeout=100)
-    assert (started.returncode, out, said) == (130, b"", b"enfold: stopped\n")
+        out, stderr = started.communicate(timeout=100)
+    assert (started.returncode, out, stderr) == (130, b"", b"enfold: stopped\n")
     assert not db.exists()
 
 
@@ -134,7 +134,7 @@ def test_a_command_loads_only_what_it_needs(arguments: list[str], may_load: set[
 
 
 def test_without_a_command_it_says_how_to_start(enfold: Enfold) -> None:
-    told = enfold()
-    assert told.code == 0
+    outcome = enfold()
+    assert outcome.code == 0
     for command in ("enfold wrap claude", "enfold serve", "enfold condense", "enfold --help"):
-        assert command in told.text
+        assert command in outcome.text

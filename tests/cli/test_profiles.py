@@ -29,13 +29,13 @@ class _Model(BaseHTTPRequestHandler):
     """How often it answered since the server began."""
 
     def do_POST(self) -> None:
-        asked = loads(self.rfile.read(int(self.headers["content-length"])))
+        request = loads(self.rfile.read(int(self.headers["content-length"])))
         if self.headers["authorization"] != f"Bearer {KEY}":
             self._answer(401, {"error": {"message": f"no: {self.headers['authorization']}"}})
             return
         kind, part = (
             ("chat.completion.chunk", "delta")
-            if asked.get("stream")
+            if request.get("stream")
             else (
                 "chat.completion",
                 "message",
@@ -55,7 +55,7 @@ class _Model(BaseHTTPRequestHandler):
             "usage": {"prompt_tokens": 1_200, "completion_tokens": 3, "total_tokens": 1_203},
         }
         type(self).answers += 1
-        self._answer(200, value, stream=bool(asked.get("stream")))
+        self._answer(200, value, stream=bool(request.get("stream")))
 
     def _answer(self, status: int, value: Any, *, stream: bool = False) -> None:
         body = b"data: " + dumps(value) + b"\n\ndata: [DONE]\n\n" if stream else dumps(value)
@@ -91,10 +91,12 @@ def server() -> Iterator[str]:
 
 def test_a_profile_is_added_shown_and_listed_with_its_prices(stored: Enfold) -> None:
     assert stored("profiles").text.startswith("0 profiles\n")
-    told = stored("profiles", "add", "work", *WORK, "--threshold", "80")
-    assert "limits of openai:gpt-4o: 111,616 tokens in, 16,384 out, by default" in told.said
-    assert "OPENAI_API_KEY is not set" in told.said
-    assert "profiles test work" in told.said
+    outcome = stored("profiles", "add", "work", *WORK, "--threshold", "80")
+    assert (
+        "limits of openai:gpt-4o: 111,616 tokens in, 16,384 out, by default" in outcome.stderr_text
+    )
+    assert "OPENAI_API_KEY is not set" in outcome.stderr_text
+    assert "profiles test work" in outcome.stderr_text
     shown = stored("profiles", "show", "work").json
     assert {name: value for name, value in shown.items() if value not in (None, {}, "")} == {
         "name": "work",
@@ -156,9 +158,9 @@ def test_everything_a_profile_has_can_be_said(stored: Enfold, tmp_path: Path) ->
 def test_what_is_wrong_is_named_and_no_key_repeated(
     options: list[str], words: list[str], stored: Enfold
 ) -> None:
-    told = stored("profiles", "add", "work", *options)
-    told.refused(*words)
-    assert KEY not in told.said
+    outcome = stored("profiles", "add", "work", *options)
+    outcome.refused(*words)
+    assert KEY not in outcome.stderr_text
     assert stored("profiles", "--json").json == []
 
 
@@ -174,10 +176,10 @@ def test_a_model_is_tried_out(stored: Enfold, server: str, monkeypatch: pytest.M
     monkeypatch.setenv("MY_KEY", KEY)
     where = ["--provider", "compatible", "--model", "tiny", "--base-url", server]
     added = stored("profiles", "add", "mine", *where, "--key", "env:MY_KEY")
-    assert "1,024 tokens in, 1,024 out, from the provider\n" in added.said
-    told = stored("profiles", "test", "mine")
-    assert told.text.startswith("tiny-2 answered in ")
-    assert told.text.endswith("; 1,200 tokens in, 3 out; cost: unknown\n")
+    assert "1,024 tokens in, 1,024 out, from the provider\n" in added.stderr_text
+    outcome = stored("profiles", "test", "mine")
+    assert outcome.text.startswith("tiny-2 answered in ")
+    assert outcome.text.endswith("; 1,200 tokens in, 3 out; cost: unknown\n")
     prices = ["--input-price", "1", "--output-price", "2", "--replace"]
     stored("profiles", "add", "mine", *where, "--key", "env:MY_KEY", *prices)
     tried = stored("profiles", "test", "mine", "--json").json
@@ -185,7 +187,7 @@ def test_a_model_is_tried_out(stored: Enfold, server: str, monkeypatch: pytest.M
     monkeypatch.setenv("MY_KEY", f"{KEY}-wrong")
     refused = stored("profiles", "test", "mine")
     refused.refused("compatible:tiny does not accept the key", code=5)
-    assert KEY not in refused.said
+    assert KEY not in refused.stderr_text
 
 
 def test_a_key_is_stored_encrypted_used_and_shown_nowhere(
@@ -195,7 +197,7 @@ def test_a_key_is_stored_encrypted_used_and_shown_nowhere(
     stored("profiles", "add", "mine", *where)
     without = stored("profiles", "set-key", "mine", stdin=KEY.encode())
     without.refused("set ENFOLD_SECRET_KEY", "keyring")
-    assert KEY not in without.said
+    assert KEY not in without.stderr_text
     monkeypatch.setenv("ENFOLD_SECRET_KEY", "correct horse battery staple")
     done = stored("profiles", "set-key", "mine", stdin=f"{KEY}\n".encode())
     assert (done.code, done.out) == (0, b"")
@@ -259,7 +261,7 @@ def test_the_costs_of_profiles_are_compared(stored: Enfold) -> None:
     assert costs["small"]["saved_share"] == pytest.approx(0.94, abs=0.005)
     shown = stored("profiles", "compare")
     assert b"large (in use)" in shown.out
-    assert "less than large. Only costs are compared" in shown.said
+    assert "less than large. Only costs are compared" in shown.stderr_text
 
 
 def _add(stored: Enfold, server: str, *options: str) -> None:
@@ -296,8 +298,8 @@ def test_when_the_model_fails_nothing_is_written(
     monkeypatch.setenv("MY_KEY", f"{KEY}-wrong")
     _add(stored, server)
     out = tmp_path / "small.json"
-    told = stored("condense", sample, "--profile", "mine", "--out", out)
-    told.refused("No valid API handler available", "does not accept the key", code=4)
-    assert KEY not in told.said
+    outcome = stored("condense", sample, "--profile", "mine", "--out", out)
+    outcome.refused("No valid API handler available", "does not accept the key", code=4)
+    assert KEY not in outcome.stderr_text
     assert not out.exists()
     stored("condense", sample, "--profile", "gone").refused("no profile 'gone'; there are: mine")

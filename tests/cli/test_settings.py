@@ -91,6 +91,6 @@ def test_a_wrong_setting_from_outside_says_where_it_is(
 
 
 def test_a_name_of_another_system_says_what_became_of_it(stored: Enfold) -> None:
-    told = stored("settings", "set", "autoCondenseContextPercent", "80")
-    assert "autoCondenseContextPercent became threshold" in told.said
+    outcome = stored("settings", "set", "autoCondenseContextPercent", "80")
+    assert "autoCondenseContextPercent became threshold" in outcome.stderr_text
     stored("settings", "set", "autoCondenseContextPercent", "abc").refused("expected 0.05 to 1")

@@ -122,7 +122,7 @@ def test_the_agent_gets_its_arguments_and_the_address_and_returns_its_code(place
     )
     outcome = place.run("claude", "--print", "-p", "--db", "-", "--", "a b", ENFOLD_TOKEN="secret")
     assert outcome.code == 7
-    assert outcome.said.count("\n") == 1, "one line at the end, and nothing else"
+    assert outcome.stderr_text.count("\n") == 1, "one line at the end, and nothing else"
     first, second = place.reports()
     assert first["arguments"] == ["--print", "-p", "--db", "-", "--", "a b"]
     assert first["variables"]["ANTHROPIC_BASE_URL"].startswith("http://127.0.0.1:")
@@ -149,7 +149,7 @@ def test_the_line_at_the_end_counts_requests(place: Place) -> None:
     with upstream() as address:
         outcome = place.run("claude", ANTHROPIC_BASE_URL=address)
     assert outcome.code == 0
-    assert outcome.said.startswith("enfold: 2 requests, 0 compressions; look: ")
+    assert outcome.stderr_text.startswith("enfold: 2 requests, 0 compressions; look: ")
     assert place.reports()[-1]["reply"]["content"][0]["text"] == "In May."
 
 
@@ -169,9 +169,9 @@ def test_a_signal_to_the_command_reaches_the_agent_once(place: Place, sent: sign
     started.send_signal(sent)
     _await_report(place, "signal")
     started.send_signal(signal.SIGUSR1)
-    _, said = started.communicate(timeout=60)
+    _, stderr = started.communicate(timeout=60)
     assert started.returncode == 5
-    assert b"Traceback" not in said
+    assert b"Traceback" not in stderr
     assert [r["signal"] for r in place.reports() if "signal" in r] == [int(sent)]
     assert place.reports()[0]["group"] == started.pid, "the agent is in the foreground group"
 

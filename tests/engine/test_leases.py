@@ -34,7 +34,7 @@ async def test_the_second_waits_for_the_first(store: Store, session: SessionReco
             done.append(f"{name} ends")
 
     await asyncio.gather(*(work(name) for name in ("one", "two", "three")))
-    names = [said.split()[0] for said in done]
+    names = [line.split()[0] for line in done]
     assert names[0::2] == names[1::2]
     assert len(done) == 6
 

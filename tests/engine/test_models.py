@@ -16,11 +16,11 @@ from tests.llm.servers.loopback import Answer, Loopback
 
 
 async def test_a_new_database_knows_the_shipped_and_current_models(bench: Bench) -> None:
-    known = {config.id: config for config in await bench.engine.models.all()}
-    assert known["openai:gpt-4o"].max_input == 111_616
-    assert known["google:gemini-2.5-pro"].threshold == 0.98
-    assert known["openai:gpt-5"].source == "default"
-    assert sum(config.source == "library" for config in known.values()) > 50
+    configs = {config.id: config for config in await bench.engine.models.all()}
+    assert configs["openai:gpt-4o"].max_input == 111_616
+    assert configs["google:gemini-2.5-pro"].threshold == 0.98
+    assert configs["openai:gpt-5"].source == "default"
+    assert sum(config.source == "library" for config in configs.values()) > 50
 
 
 async def test_a_model_nobody_knows_gets_the_conservative_default(bench: Bench) -> None:

@@ -137,18 +137,18 @@ STEPS = st.lists(
 )
 
 
-def check(view: View, said: tuple[Message, ...]) -> None:
+def check(view: View, messages: tuple[Message, ...]) -> None:
     """The view is one that may be sent, and it says of what it shows otherwise that it does."""
-    assert len(orphans(view.messages)) <= len(orphans(said))
+    assert len(orphans(view.messages)) <= len(orphans(messages))
     depths = [shown.depth for shown in view.shown]
     assert depths == sorted(set(depths))
     for shown in view.shown:
-        assert shown.edit is not None or shown.message == said[shown.depth - 1]
+        assert shown.edit is not None or shown.message == messages[shown.depth - 1]
     assert [shown.tokens for shown in view.shown] == count_messages(view.messages)
-    last = last_user_message(said)
-    assert last is None or said[last] in view.messages
+    last = last_user_message(messages)
+    assert last is None or messages[last] in view.messages
     if view.summary is None:
-        assert len(view.shown) == len(said)
+        assert len(view.shown) == len(messages)
     by_id = {shown.id for shown in view.shown}
     assert all(id in by_id for shown in view.shown for id in shown.points_to)
 

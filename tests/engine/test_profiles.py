@@ -60,7 +60,7 @@ async def full(engine: Engine, profile: str | None = "work") -> Session:
     return session
 
 
-def asked(gateway: ScriptedGateway) -> list[str]:
+def called_connections(gateway: ScriptedGateway) -> list[str]:
     return [connection.name for connection in gateway.connections]
 
 
@@ -155,8 +155,8 @@ async def test_a_missing_key_is_told_with_the_profile(engine: Engine) -> None:
 
 
 async def test_limits_are_those_that_the_provider_says(engine: Engine) -> None:
-    said = Answered.of({"data": [{"id": "llama", "meta": {"n_ctx": 8_192}}]})
-    async with Loopback(said) as server:
+    answer = Answered.of({"data": [{"id": "llama", "meta": {"n_ctx": 8_192}}]})
+    async with Loopback(answer) as server:
         where = {"provider": "compatible", "model": "llama", "base_url": server.url}
         await engine.profiles.save("mine", where)
         config = await engine.profiles.discover("mine")
@@ -224,7 +224,7 @@ async def test_a_session_is_condensed_by_its_condensing_profile(
     assert prepared.compression.cost is not None
     assert prepared.compression.cost > 0
     assert SUMMARY in prepared.messages[0].parts[0].text  # type: ignore[union-attr]  # a text
-    assert asked(gateway) == ["anthropic:claude-haiku-4-5"]
+    assert called_connections(gateway) == ["anthropic:claude-haiku-4-5"]
     assert gateway.calls[0].temperature == 0.3
     (snapshot,) = await session.summaries()
     assert snapshot.author == "cheap (anthropic:claude-haiku-4-5)"
@@ -236,7 +236,7 @@ async def test_without_one_the_providers_cheap_model_condenses(
     await engine.profiles.save("work", WORK)
     done = await (await full(engine)).compress()
     assert done.author == "work (openai:gpt-4o-mini)"
-    assert asked(gateway) == ["openai:gpt-4o-mini"]
+    assert called_connections(gateway) == ["openai:gpt-4o-mini"]
     assert gateway.connections[0].key is not None
 
 
@@ -249,12 +249,12 @@ async def test_who_is_passed_over_is_told_in_the_report(
     gateway.script(GatewayError("there is no such model"), SUMMARY)
     done = await (await full(engine)).compress()
     assert done.author == "work (openai:gpt-4o)"
-    first, *others = asked(gateway)
+    first, *others = called_connections(gateway)
     assert first == "openai:gpt-4o-mini"
     assert set(others) == {"openai:gpt-4o"}  # in pieces: its window is small
-    told = "\n".join(done.report.warnings)
-    assert "condensing profile 'cheap': the environment variable CHEAP_KEY is not set" in told
-    assert "cheap model of openai, 'gpt-4o-mini': there is no such model" in told
+    warnings = "\n".join(done.report.warnings)
+    assert "condensing profile 'cheap': the environment variable CHEAP_KEY is not set" in warnings
+    assert "cheap model of openai, 'gpt-4o-mini': there is no such model" in warnings
 
 
 async def test_without_a_profile_nobody_is_asked(engine: Engine, gateway: ScriptedGateway) -> None:
@@ -267,7 +267,7 @@ async def test_a_setting_names_who_writes(engine: Engine, gateway: ScriptedGatew
     await engine.profiles.save("cheap", CHEAP)
     session = await full(engine, None)
     assert (await session.compress(summarizer="cheap")).author.startswith("cheap (")  # type: ignore[union-attr]  # compressed
-    assert asked(gateway) == ["anthropic:claude-haiku-4-5"]
+    assert called_connections(gateway) == ["anthropic:claude-haiku-4-5"]
     await engine.profiles.save("work", WORK)
     other = await engine.session("other", profile="work")
     await talk(other, 40)
@@ -310,7 +310,7 @@ async def test_passes_of_the_smart_strategy_ask_the_profile_they_name(
     }
     session = await full(engine, None)
     done = await session.compress(strategy="smart", strategy_config={"smart": config})
-    assert asked(gateway) == ["anthropic:claude-haiku-4-5"], done.warnings
+    assert called_connections(gateway) == ["anthropic:claude-haiku-4-5"], done.warnings
     assert done.author == "cheap (anthropic:claude-haiku-4-5)"
 
 
@@ -357,10 +357,10 @@ async def test_a_bad_answer_changes_nothing_and_blocks_with_one_clear_message(
     before = await session.messages()
     with pytest.raises(BlockedError) as caught:
         await session.prepare("What now?")
-    told = str(caught.value)
-    assert words in told
-    assert "retry the compression, or acknowledge" in told
-    assert KEY not in told
+    message = str(caught.value)
+    assert words in message
+    assert "retry the compression, or acknowledge" in message
+    assert KEY not in message
     assert await session.summaries() == ()
     assert await session.messages() == before
     calls = len(gateway.calls)
@@ -381,10 +381,10 @@ async def test_when_nobody_can_write_every_candidate_is_named(
     gateway.script(AuthenticationError("it does not accept the key"))
     with pytest.raises(SummaryError) as caught:
         await (await full(engine)).compress()
-    told = str(caught.value)
-    assert told.startswith("No valid API handler available: condensing profile 'cheap': ")
-    assert "cheap model of openai, 'gpt-4o-mini': it does not accept the key" in told
-    assert "conversation profile 'work': it does not accept the key" in told
+    message = str(caught.value)
+    assert message.startswith("No valid API handler available: condensing profile 'cheap': ")
+    assert "cheap model of openai, 'gpt-4o-mini': it does not accept the key" in message
+    assert "conversation profile 'work': it does not accept the key" in message
     monkeypatch.delenv("WORK_KEY")
     with pytest.raises(SummaryError, match="No valid API handler available"):
         await (await engine.session("chat")).compress()
@@ -463,7 +463,7 @@ async def test_another_secret_is_told_and_the_chain_goes_on(
     await engine.profiles.save("work", {**WORK, "condensing_profile": "cheap"})
     done = await (await full(engine)).compress()
     assert "the stored key cannot be opened" in "\n".join(done.warnings)
-    assert asked(gateway) == ["openai:gpt-4o-mini"]
+    assert called_connections(gateway) == ["openai:gpt-4o-mini"]
 
 
 async def test_without_a_secret_no_key_is_stored(engine: Engine) -> None:
@@ -489,7 +489,11 @@ async def test_an_answer_that_is_no_summary_never_blocks(
     done = prepared.compression
     assert done is not None
     assert (done.author, done.is_truncated) == ("local", False)
-    assert set(asked(gateway)) == {"anthropic:claude-haiku-4-5", SMALL, "openai:gpt-4o"}
+    assert set(called_connections(gateway)) == {
+        "anthropic:claude-haiku-4-5",
+        SMALL,
+        "openai:gpt-4o",
+    }
     (note,) = [each for each in done.warnings if "was no summary" in each]
     assert "the answer by cheap (anthropic:claude-haiku-4-5) was no summary (the answer" in note
     assert note.endswith("; the built-in summarizer wrote it")

@@ -36,15 +36,15 @@ class Ear:
     """Keeps what it hears."""
 
     def __init__(self, events: Events, namespace: str | None = None) -> None:
-        self.heard: asyncio.Queue[Event] = asyncio.Queue()
-        events.subscribe(self.heard.put_nowait, namespace=namespace, elsewhere=True)
+        self.received: asyncio.Queue[Event] = asyncio.Queue()
+        events.subscribe(self.received.put_nowait, namespace=namespace, elsewhere=True)
 
     async def until(self, name: str) -> list[Event]:
         """All up to the first of that name."""
         events: list[Event] = []
         async with asyncio.timeout(30):
             while not events or events[-1].name != name:
-                events.append(await self.heard.get())
+                events.append(await self.received.get())
         return events
 
 
@@ -52,7 +52,7 @@ async def connected(engine: Engine, other: Engine) -> None:
     """Wait until what happens in the one is heard in the other."""
     ear = Ear(other.events, "for the test")
     async with asyncio.timeout(30):
-        while ear.heard.empty():
+        while ear.received.empty():
             engine.events.within("for the test").emit(_failed("hello"))
             await asyncio.sleep(0.05)
 
@@ -72,10 +72,10 @@ async def test_a_compression_is_heard_in_another_process(here: Engine, address: 
         await talk(session, 20)
         done = await session.compress()
         assert done.compressed
-        heard = await ours.until("compression.finished")
-        assert heard == await mine.until("compression.finished")
-        assert mine.heard.empty()  # its own notices come back to it, and are not told twice
-        assert (own, other.heard.empty()) == ([], True)
+        received = await ours.until("compression.finished")
+        assert received == await mine.until("compression.finished")
+        assert mine.received.empty()  # its own notices come back to it, and are not told twice
+        assert (own, other.received.empty()) == ([], True)
 
 
 async def test_a_long_reason_is_cut_and_a_failure_is_heard(
@@ -107,9 +107,9 @@ async def test_after_a_restart_of_the_database_they_hear_each_other_again(
 async def test_what_was_emitted_is_sent_before_closing(address: str) -> None:
     async with (
         await open_store(address) as store,
-        aclosing(outbox.listen(store, CHANNEL)) as heard,
+        aclosing(outbox.listen(store, CHANNEL)) as notices,
     ):
-        assert await anext(heard) == ""
+        assert await anext(notices) == ""
         async with enfold.open(address) as engine:
             engine.events.emit(_failed("last words"))
-        assert "last words" in await asyncio.wait_for(anext(heard), 30)
+        assert "last words" in await asyncio.wait_for(anext(notices), 30)

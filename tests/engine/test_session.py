@@ -495,9 +495,9 @@ async def test_that_a_summary_could_not_be_written_anew_is_told(bench: Bench) ->
 async def test_what_finished_is_told_with_its_steps_and_its_cost(bench: Bench) -> None:
     session = await full(bench)
     done = await session.compress()
-    (told,) = [event for event in bench.events if isinstance(event, CompressionFinished)]
-    assert (told.strategy, told.cost) == ("native", done.cost)
-    assert told.steps == (("summarize", done.tokens_before, done.tokens_after),)
+    (finished,) = [event for event in bench.events if isinstance(event, CompressionFinished)]
+    assert (finished.strategy, finished.cost) == ("native", done.cost)
+    assert finished.steps == (("summarize", done.tokens_before, done.tokens_after),)
 
 
 async def test_another_branch_has_its_own_history(bench: Bench) -> None:
@@ -684,10 +684,10 @@ async def test_a_summarizer_that_is_not_there_is_never_replaced_silently(bench: 
 
 async def test_sending_a_history_again_adds_nothing(bench: Bench) -> None:
     session = await bench.session()
-    said = [user("Hello"), assistant("Hi!"), user("Bye")]
-    first = await session.append(*said)
+    messages = [user("Hello"), assistant("Hi!"), user("Bye")]
+    first = await session.append(*messages)
     await session.switch(None)
-    again = await session.append(*said)
+    again = await session.append(*messages)
     assert again == first
     assert len(await session.branches()) == 1
 

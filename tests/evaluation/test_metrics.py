@@ -15,15 +15,15 @@ from tests.evaluation.talks import conversation
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Metric]:
     path = tmp_path_factory.mktemp("metrics") / "talks.jsonl"
     first, second = conversation(1), conversation(2, tools=True)
-    said = "Nine stone, as was noted in the ledger of the harbour master."
+    answer = "Nine stone, as was noted in the ledger of the harbour master."
     usage = {"input_tokens": 900, "output_tokens": 14}
     messages = first["messages"]
     assert isinstance(messages, list)
-    messages.append({"role": "assistant", "content": said, "usage": usage})
+    messages.append({"role": "assistant", "content": answer, "usage": usage})
     path.write_text("\n".join(map(json.dumps, (first, second))), encoding="utf-8")
-    told: list[str] = []
-    values = {each.name: each for each in metrics([path], least=1_000, on_progress=told.append)}
-    assert told == ["counting", "condensing", "automatic compressions"]
+    steps: list[str] = []
+    values = {each.name: each for each in metrics([path], least=1_000, on_progress=steps.append)}
+    assert steps == ["counting", "condensing", "automatic compressions"]
     return values
 
 

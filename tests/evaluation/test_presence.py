@@ -72,8 +72,8 @@ def test_words_scattered_over_a_long_line_are_no_substance() -> None:
 
 def test_a_quotation_is_the_first_words_that_tell_something() -> None:
     shown = TextIndex([f"- Ada: {LONG}"])
-    said = user(f"and so it was that we all did go. {LONG}")
-    assert quotation(said, shown) == "The harbour master closed the northern pier at"
+    message = user(f"and so it was that we all did go. {LONG}")
+    assert quotation(message, shown) == "The harbour master closed the northern pier at"
     assert (
         quotation(user("The harbour master closed nothing, as far as I know, today"), shown) is None
     )

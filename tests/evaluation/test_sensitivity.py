@@ -28,8 +28,8 @@ def test_every_rule_has_a_row_beside_the_newest(outcomes: list[CaseResult]) -> N
 
 
 def test_the_newest_may_be_missing(outcomes: list[CaseResult]) -> None:
-    alone = [each for each in outcomes if each.way.strategy != NEWEST]
-    assert {each.newest for each in by_rule(summaries(alone))} == {None}
+    others = [each for each in outcomes if each.way.strategy != NEWEST]
+    assert {each.newest for each in by_rule(summaries(others))} == {None}
 
 
 def test_aims_are_met_or_not() -> None:

@@ -26,7 +26,7 @@ class ScriptedModel(BaseChatModel):
 
     replies: list[Any] = Field(default_factory=lambda: ["A summary."])
     """Texts, messages, and errors to raise."""
-    asked: list[list[BaseMessage]] = Field(default_factory=list)
+    requests: list[list[BaseMessage]] = Field(default_factory=list)
 
     @property
     def _llm_type(self) -> str:
@@ -59,14 +59,14 @@ class ScriptedModel(BaseChatModel):
         return self
 
     def _next(self, messages: list[BaseMessage]) -> AIMessage:
-        self.asked.append(messages)
+        self.requests.append(messages)
         reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
         if isinstance(reply, Exception):
             raise reply
         return reply if isinstance(reply, AIMessage) else AIMessage(reply)
 
 
-def said(*replies: Any) -> ScriptedModel:
+def scripted_model(*replies: Any) -> ScriptedModel:
     """A model with these replies."""
     return ScriptedModel(replies=list(replies)) if replies else ScriptedModel()
 

@@ -37,13 +37,14 @@ SELF = Profile(name="self", provider="openai", model="gpt-4o", condensing_profil
 SERVER = Profile(
     name="server", provider="compatible", model="llama", base_url="http://127.0.0.1:1/v1"
 )
-KNOWN = {each.name: each for each in (WORK, CHEAP, PLAIN, SMALL, SELF, SERVER)}
+PROFILES = {each.name: each for each in (WORK, CHEAP, PLAIN, SMALL, SELF, SERVER)}
 REQUEST = SummaryRequest((user("Where is the map?"),), max_tokens=500)
 
 
 def order(named: str | None = None, conversation: str | None = None) -> list[str]:
     return [
-        each.name for each in summarizer_candidates(KNOWN, named=named, conversation=conversation)
+        each.name
+        for each in summarizer_candidates(PROFILES, named=named, conversation=conversation)
     ]
 
 
@@ -71,7 +72,7 @@ def test_nobody_is_asked_twice() -> None:
 
 
 def test_a_profile_that_is_gone_or_broken_says_so() -> None:
-    gone, *others = summarizer_candidates({**KNOWN, "cheap": "key: wrong"}, conversation="work")
+    gone, *others = summarizer_candidates({**PROFILES, "cheap": "key: wrong"}, conversation="work")
     assert (gone.title, gone.fault) == ("condensing profile 'cheap'", "key: wrong")
     assert len(others) == 2
     (only,) = summarizer_candidates({}, conversation="work")
@@ -93,7 +94,7 @@ def writers(*scripts: Sequence[Answer], windows: Sequence[int] = ()) -> list[Can
     return made
 
 
-def asked(chain: Sequence[CandidateSummarizer]) -> list[int]:
+def call_counts(chain: Sequence[CandidateSummarizer]) -> list[int]:
     gateways = [writer.summarizer.gateway for writer in chain]
     return [len(each.calls) for each in gateways if isinstance(each, ScriptedGateway)]
 
@@ -104,7 +105,7 @@ async def test_the_first_writes_and_nobody_else_is_asked() -> None:
     assert (chain.name, chain.max_input) == ("w0", 100_000)
     summary = await chain.summarize(REQUEST)
     assert (summary.text, summary.author, summary.notes) == ("First.", "w0", ())
-    assert asked(crew) == [1, 0]
+    assert call_counts(crew) == [1, 0]
 
 
 @pytest.mark.parametrize(
@@ -135,9 +136,9 @@ async def test_when_nobody_is_left_all_are_named_with_their_reasons() -> None:
     chain = SummarizerChain(writers([RateLimitError("slow down")], [" "]), ["profile 'x': no key"])
     with pytest.raises(SummaryError) as caught:
         await chain.summarize(REQUEST)
-    told = str(caught.value)
-    assert told.startswith(f"{NO_HANDLER}: profile 'x': no key; number 0: slow down")
-    assert "number 1: the answer was empty" in told
+    message = str(caught.value)
+    assert message.startswith(f"{NO_HANDLER}: profile 'x': no key; number 0: slow down")
+    assert "number 1: the answer was empty" in message
     with pytest.raises(SummaryError, match=f"{NO_HANDLER}: profile 'x': no key"):
         SummarizerChain([], ["profile 'x': no key"])
 
@@ -147,7 +148,7 @@ async def test_a_wrong_key_or_model_is_not_tried_again_but_still_told(error: Gat
     crew = writers([error], ["Second."])
     chain = SummarizerChain(crew)
     first, second = [await chain.summarize(REQUEST) for _ in range(2)]
-    assert asked(crew) == [1, 2]
+    assert call_counts(crew) == [1, 2]
     assert first.notes == second.notes
     assert len(first.notes) == 1
     assert chain.name == "w1"
@@ -166,7 +167,7 @@ async def test_the_last_one_is_never_given_up() -> None:
     for _ in range(2):
         with pytest.raises(SummaryError, match="401"):
             await chain.summarize(REQUEST)
-    assert asked(crew) == [2]
+    assert call_counts(crew) == [2]
 
 
 async def test_one_with_a_smaller_window_reads_it_in_pieces() -> None:
@@ -176,8 +177,8 @@ async def test_one_with_a_smaller_window_reads_it_in_pieces() -> None:
     )
     summary = await SummarizerChain(crew).summarize(long)
     assert summary.text == "So far."
-    assert asked(crew)[0] == 1
-    assert asked(crew)[1] > 2
+    assert call_counts(crew)[0] == 1
+    assert call_counts(crew)[1] > 2
 
 
 async def test_after_an_author_come_the_rest_of_the_chain() -> None:
@@ -192,11 +193,11 @@ async def test_the_cost_of_a_refused_answer_is_part_of_the_summary() -> None:
     crew = writers(["no " * 40], ["Second."])
     for writer in crew:
         object.__setattr__(writer.summarizer, "prices", Prices(input=1.0, output=2.0))
-    alone = await SummarizerChain(crew[1:]).summarize(REQUEST)
+    without_first = await SummarizerChain(crew[1:]).summarize(REQUEST)
     both = await SummarizerChain(crew).summarize(REQUEST)
-    assert alone.cost is not None
+    assert without_first.cost is not None
     assert both.cost is not None
-    assert both.cost > alone.cost * 1.5
+    assert both.cost > without_first.cost * 1.5
 
 
 class Kept:
@@ -223,11 +224,11 @@ async def test_a_summary_in_parts_goes_on_where_it_failed() -> None:
     async with watch_calls(60, lambda part, _all: parts.append(part), kept):
         with pytest.raises(SummaryError, match="503"):
             await SummarizerChain(crew).summarize(long)
-        assert asked(crew) == [3]
+        assert call_counts(crew) == [3]
         summary = await SummarizerChain(crew).summarize(long)
     assert summary.text == "Later."
     assert parts == [1, 2, 3, *range(3, parts[-1] + 1)]
-    assert asked(crew) == [len(parts)]  # the two parts before the failure are not repeated
+    assert call_counts(crew) == [len(parts)]  # the two parts before the failure are not repeated
 
 
 async def test_every_call_restarts_the_time_limit() -> None:

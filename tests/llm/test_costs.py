@@ -104,9 +104,9 @@ def test_it_comes_to_what_the_library_itself_calculates(
 ) -> None:
     from genai_prices.types import Provider, Usage
 
-    info, known = find(*model), prices(*model)
+    info, model_prices = find(*model), prices(*model)
     assert info is not None
-    assert known is not None
+    assert model_prices is not None
     usage = Usage(
         input_tokens=plain + writes + reads,
         output_tokens=output,
@@ -114,7 +114,9 @@ def test_it_comes_to_what_the_library_itself_calculates(
         cache_read_tokens=reads,
     )
     theirs = info.calc_price(usage, Provider("any", "Any", "any")).total_price
-    ours = calculate_api_cost_anthropic(known, plain, output, writes, reads)
+    ours = calculate_api_cost_anthropic(model_prices, plain, output, writes, reads)
     assert ours == pytest.approx(float(theirs), rel=1e-9, abs=1e-12)
-    included = calculate_api_cost_openai(known, plain + writes + reads, output, writes, reads)
+    included = calculate_api_cost_openai(
+        model_prices, plain + writes + reads, output, writes, reads
+    )
     assert included == ours

@@ -64,8 +64,8 @@ async def test_a_model_that_is_not_in_the_list_is_not_taken_for_another() -> Non
 
 
 async def test_anthropic() -> None:
-    said = {"id": "claude-x", "max_input_tokens": 200_000, "max_tokens": 64_000}
-    async with Loopback(Answer.of(said)) as server:
+    answer = {"id": "claude-x", "max_input_tokens": 200_000, "max_tokens": 64_000}
+    async with Loopback(Answer.of(answer)) as server:
         found = await discover(connection("anthropic", server, "claude-x"))
     assert found == ModelLimits(200_000, 64_000)
     (request,) = server.requests
@@ -75,8 +75,8 @@ async def test_anthropic() -> None:
 
 
 async def test_google() -> None:
-    said = {"name": "models/g", "inputTokenLimit": 1_048_576, "outputTokenLimit": 65_536}
-    async with Loopback(Answer.of(said)) as server:
+    answer = {"name": "models/g", "inputTokenLimit": 1_048_576, "outputTokenLimit": 65_536}
+    async with Loopback(Answer.of(answer)) as server:
         found = await discover(connection("google", server, "g"))
     assert found == ModelLimits(1_048_576, 65_536)
     (request,) = server.requests

@@ -157,9 +157,9 @@ def test_every_field_is_described() -> None:
 
 
 def test_prices_are_the_librarys_under_the_profiles_own() -> None:
-    known = read("work", {**PLAIN, "prices": {"input": 1}}).known_prices()
-    assert known is not None
-    assert (known.input, known.output) == (1, 10)
+    prices = read("work", {**PLAIN, "prices": {"input": 1}}).known_prices()
+    assert prices is not None
+    assert (prices.input, prices.output) == (1, 10)
     server = {"provider": "compatible", "model": "mine", "base_url": "http://127.0.0.1:1/v1"}
     assert read("home", server).known_prices() is None
 
@@ -175,11 +175,11 @@ def test_an_own_server_is_asked_for_its_own_model_only() -> None:
     own = read(
         "own", {"provider": "openai", "model": "my-llama", "base_url": "http://127.0.0.1:9/v1"}
     )
-    asked = {
+    fields = {
         each.name: [
             candidate.model
             for candidate in summarizer_candidates({each.name: each}, conversation=each.name)
         ]
         for each in (public, own)
     }
-    assert asked == {"public": ["gpt-4o-mini", "gpt-5"], "own": ["my-llama"]}
+    assert fields == {"public": ["gpt-4o-mini", "gpt-5"], "own": ["my-llama"]}

@@ -21,10 +21,10 @@ def test_cheap_models_are_those_of_the_specification() -> None:
 def test_cheap_models_have_a_price_and_it_is_low(name: str) -> None:
     cheap = PROVIDERS[name].cheap_model
     assert cheap is not None
-    known = prices(name, cheap)
-    assert known is not None
-    assert known.input is not None
-    assert known.input <= 1.25
+    found = prices(name, cheap)
+    assert found is not None
+    assert found.input is not None
+    assert found.input <= 1.25
 
 
 def test_a_provider_that_needs_a_key_says_where_it_usually_is() -> None:

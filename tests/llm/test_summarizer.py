@@ -93,7 +93,7 @@ async def test_what_is_no_summary_is_not_taken_for_one(answer: ModelReply, words
 
 
 @pytest.mark.parametrize(
-    ("said", "taken"),
+    ("answer", "taken"),
     [
         ("<think>Drawer?</think>\n\nIn the drawer.", "In the drawer."),
         ("Sorrel grows there.", "Sorrel grows there."),
@@ -101,9 +101,9 @@ async def test_what_is_no_summary_is_not_taken_for_one(answer: ModelReply, words
     ],
     ids=["thinking", "a word that looks like one", "a text that begins like a refusal"],
 )
-async def test_what_only_looks_like_it_is(said: str, taken: str | None) -> None:
-    summary = await writer(ScriptedGateway(said)).summarize(REQUEST)
-    assert summary.text == (taken or said.strip())
+async def test_what_only_looks_like_it_is(answer: str, taken: str | None) -> None:
+    summary = await writer(ScriptedGateway(answer)).summarize(REQUEST)
+    assert summary.text == (taken or answer.strip())
 
 
 @pytest.mark.parametrize(

@@ -48,10 +48,10 @@ def translated(
     inline_system: bool = True,
     image_urls: bool = True,
 ) -> list[ModelMessage]:
-    said = tuple(
+    parts = tuple(
         Message(role, (Text(part) if isinstance(part, str) else part,)) for role, part in messages
     )
-    return to_library(Call(said, system), inline_system=inline_system, image_urls=image_urls)
+    return to_library(Call(parts, system), inline_system=inline_system, image_urls=image_urls)
 
 
 def parts_of(messages: list[ModelMessage]) -> list[list[Any]]:
@@ -117,9 +117,11 @@ def test_calls_without_an_id_are_answered_in_their_order() -> None:
 
 def test_results_stand_before_what_else_a_message_says() -> None:
     message = Message("user", (Text("And now?"), ToolResult("a", (Text("1"),), name="one")))
-    ((result, said),) = parts_of(to_library(Call((message,)), inline_system=True, image_urls=True))
+    ((result, text_part),) = parts_of(
+        to_library(Call((message,)), inline_system=True, image_urls=True)
+    )
     assert isinstance(result, ToolReturnPart)
-    assert said.content == "And now?"
+    assert text_part.content == "And now?"
 
 
 def test_an_attachment_is_sent_with_its_content() -> None:

@@ -32,8 +32,8 @@ class Answer:
     @property
     def decision(self) -> str | None:
         """What the proxy says that it did."""
-        said = self.headers.get("x-enfold-decision")
-        return None if said is None else str(said)
+        header = self.headers.get("x-enfold-decision")
+        return None if header is None else str(header)
 
 
 class Cluster:

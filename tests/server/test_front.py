@@ -19,8 +19,8 @@ async def ui(scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "websocket.accept"})
         await send({"type": "websocket.close"})
         return
-    said = f"ui {scope['path']} {scope['state']['caller'].name}"
-    await PlainTextResponse(said)(scope, receive, send)
+    text = f"ui {scope['path']} {scope['state']['caller'].name}"
+    await PlainTextResponse(text)(scope, receive, send)
 
 
 @pytest.fixture

@@ -52,8 +52,8 @@ async def test_a_setting_changed_in_one_process_holds_at_the_next_decision_in_an
 ) -> None:
     session = {"id": "chat", "model": "openai:small"}
     await on.ask("POST", "/api/sessions", session, at=0)
-    said = [question(number) for number in range(12)]
-    await on.ask("POST", "/api/sessions/chat/messages", {"messages": said}, at=0)
+    texts = [question(number) for number in range(12)]
+    await on.ask("POST", "/api/sessions/chat/messages", {"messages": texts}, at=0)
     before = await on.ask("GET", "/api/sessions/chat/status", at=1)
     assert not before["needs_compression"]
     await on.ask("PATCH", "/api/settings", {"settings": {"threshold": 0.2}}, at=0)
@@ -80,18 +80,18 @@ async def test_a_conversation_goes_on_in_whichever_process_it_comes_to(on: Clust
 
 async def test_events_of_one_process_are_heard_at_another(on: Cluster) -> None:
     await on.ask("POST", "/api/sessions", {"id": "told", "model": "openai:small"})
-    said = {"messages": [question(number) for number in range(20)]}
-    await on.ask("POST", "/api/sessions/told/messages", said)
+    body = {"messages": [question(number) for number in range(20)]}
+    await on.ask("POST", "/api/sessions/told/messages", body)
     async with on.http.get(f"{on.address(1)}/api/events") as feed, asyncio.timeout(60):
         await on.ask("POST", "/api/sessions/told/compress", {}, at=0)
-        heard = []
+        events = []
         async for line in feed.content:
             if line.startswith(b"data: "):
-                heard.append(json.loads(line[6:]))
-                if heard[-1]["event"] == "compression.finished":
+                events.append(json.loads(line[6:]))
+                if events[-1]["event"] == "compression.finished":
                     break
-    assert heard[0]["event"] == "compression.started"
-    assert {each["session"] for each in heard} == {"told"}
+    assert events[0]["event"] == "compression.started"
+    assert {each["session"] for each in events} == {"told"}
 
 
 async def test_controls_ahead_is_done_by_one_of_them(on: Cluster) -> None:

@@ -70,8 +70,8 @@ async def test_a_long_line_knows_its_ancestors(store: Store, session: SessionRec
 async def test_jumps_are_where_they_should_be(store: Store, session: SessionRecord) -> None:
     """Also when every message is appended on its own, and on a branch. Else walks grow long."""
     line = await store.write(tree.append, session.key, numbered(40))
-    for said in numbered(30, "more"):
-        await store.write(tree.append, session.key, [said])
+    for message in numbered(30, "more"):
+        await store.write(tree.append, session.key, [message])
     await store.write(tree.append, session.key, numbered(9, "branch"), line[20].id)
 
     def depths(db: Database) -> list[tuple[int, int]]:

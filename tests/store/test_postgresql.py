@@ -122,8 +122,10 @@ def test_what_a_server_says_is_shown_without_rows_and_passwords() -> None:
     import psycopg
 
     engine = PostgreSQL("postgresql://ann:hush@localhost/name", patience=1)
-    said = psycopg.OperationalError("the address postgresql://ann:hush@localhost is bad\nDETAIL: x")
-    translated = engine.translate(said)
+    error = psycopg.OperationalError(
+        "the address postgresql://ann:hush@localhost is bad\nDETAIL: x"
+    )
+    translated = engine.translate(error)
     assert isinstance(translated, StoreUnavailableError)
     assert "hush" not in str(translated)
     assert "DETAIL" not in str(translated)

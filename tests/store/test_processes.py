@@ -55,8 +55,8 @@ async def test_rivals_write_one_line_and_one_snapshot(url: str, contest: list[st
         (snapshot,) = await store.read(snapshots.of_kind, session.key)
         assert (snapshot.text or "").startswith("by rival")
         line = await store.read(tree.path, session.key)
-        said = [f"rival {n} says {m}" for n in range(RIVALS) for m in range(APPENDS)]
-        assert sorted(texts(line)) == sorted(said)
+        expected = [f"rival {n} says {m}" for n in range(RIVALS) for m in range(APPENDS)]
+        assert sorted(texts(line)) == sorted(expected)
         assert len(await store.read(tree.branches, session.key)) == 1
         assert await store.read(integrity.verify, session.key) == RIVALS * APPENDS
 
@@ -72,10 +72,10 @@ def test_whoever_is_killed_loses_nothing(url: str) -> None:
         env=ENVIRONMENT,
     )
     assert done.returncode == 0, done.stderr[-2_000:]
-    messages, made, said = map(int, done.stdout.split())
+    messages, made, confirmed = map(int, done.stdout.split())
     assert messages > rounds
     assert made > rounds / 2
-    assert said > rounds
+    assert confirmed > rounds
 
 
 async def _session(store: Store, id: str) -> SessionRecord:

@@ -13,7 +13,7 @@ from enfold.store import Store, search, sessions, tree
 from enfold.store.search import locate
 from enfold.text.words import phrases_of
 
-SAID = (
+TEXTS = (
     "The quick brown fox jumps over the lazy dog",
     "Please fix src/store/foo_bar.py and run pytest -x",
     "getUserName raises KeyError in HTTPServer",
@@ -28,7 +28,7 @@ SAID = (
 
 @pytest.fixture
 async def talk(store: Store, session: SessionRecord) -> SessionRecord:
-    await store.write(tree.append, session.key, drafts(*SAID))
+    await store.write(tree.append, session.key, drafts(*TEXTS))
     return session
 
 
@@ -94,8 +94,8 @@ async def test_the_best_come_first(store: Store, session: SessionRecord) -> None
 async def test_a_hit_says_where(store: Store, talk: SessionRecord) -> None:
     (hit,) = await store.read(search.search, "brown fox", SearchScope(session=talk.key))
     assert (hit.session, hit.session_id, hit.role) == (talk.key, talk.id, "user")
-    assert SAID[0][hit.start : hit.end] == "brown"
-    assert hit.snippet == SAID[0]
+    assert TEXTS[0][hit.start : hit.end] == "brown"
+    assert hit.snippet == TEXTS[0]
     (message,) = await store.read(tree.path, talk.key, hit.message, above_depth=hit.depth - 1)
     assert message.created_at == hit.created_at
 

@@ -105,9 +105,9 @@ def filled(url: str) -> int:
         text=True,
         check=True,
     )
-    written, read, said = done.stdout.split(maxsplit=2)
+    written, read, stderr = done.stdout.split(maxsplit=2)
     assert int(written) == int(read) > 5
-    assert "disk failed or is full" in said
+    assert "disk failed or is full" in stderr
     return int(written)
 
 

@@ -129,9 +129,9 @@ async def test_the_answer_may_be_used(
         validate(plan, answer, may_be_unchanged=True)
         assert answer.tokens(plan) <= plan.tokens
     assert answer.strategy == name
-    seen = shown(plan, answer)
-    assert len(orphans(seen)) <= len(orphans(messages))
-    assert len(unanswered(seen)) <= len(unanswered(messages))
+    shown_messages = shown(plan, answer)
+    assert len(orphans(shown_messages)) <= len(orphans(messages))
+    assert len(unanswered(shown_messages)) <= len(unanswered(messages))
     indexes = [entry.index for entry in answer.entries if not isinstance(entry, SummarizedMessages)]
     assert indexes == sorted(indexes)
     assert all(

@@ -100,8 +100,11 @@ async def test_one_that_works_is_left_alone() -> None:
     both = WithFallback(Foreign(shorter), strategy("native"))
     done = await both.condense(plan_for(CHAT, both))
     assert (done.strategy, done.warnings) == ("foreign", ("careful",))
-    alone = WithFallback(Foreign(shorter), None, ("a note",))
-    assert (await alone.condense(plan_for(CHAT, alone))).warnings == ("a note", "careful")
+    without_fallback = WithFallback(Foreign(shorter), None, ("a note",))
+    assert (await without_fallback.condense(plan_for(CHAT, without_fallback))).warnings == (
+        "a note",
+        "careful",
+    )
 
 
 async def test_a_target_that_must_be_reached_is_reached_by_the_second() -> None:

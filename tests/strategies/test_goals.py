@@ -93,8 +93,8 @@ def test_where_not_all_typed_messages_fit_the_target_the_shortest_stay() -> None
     typed = [*short[:10], *long, *short[10:]]
     messages = [
         {"role": role, "content": text}
-        for number, asked in enumerate(typed)
-        for role, text in (("user", asked), ("assistant", f"Answer {number}. " + "gamma " * 120))
+        for number, question in enumerate(typed)
+        for role, text in (("user", question), ("assistant", f"Answer {number}. " + "gamma " * 120))
     ]
     target = enfold.count(messages) // 5
     done = enfold.condense_sync(messages, "native", target=target)

@@ -26,8 +26,8 @@ def test_what_a_conversation_begins_with_stays() -> None:
 
 
 async def test_a_fresh_start_keeps_the_instructions() -> None:
-    said = [user("alpha " * 80) if n % 2 else assistant("beta " * 80) for n in range(9)]
-    chat = [system("Be brief."), *said, user("And now?")]
+    messages = [user("alpha " * 80) if n % 2 else assistant("beta " * 80) for n in range(9)]
+    chat = [system("Be brief."), *messages, user("And now?")]
     done = await enfold.condense(chat, config={"freshStart": True})
     assert [message["role"] for message in done.messages] == ["system", "system", "user"]
     assert "Be brief." in str(done.messages[0])

@@ -32,8 +32,8 @@ def test_what_cannot_be_made_smaller_is_left_as_it_is() -> None:
 
 
 def test_users_words_below_the_floors_are_no_reason_to_refuse_it() -> None:
-    said = [f"Keep quay{n}.conf, /srv/boats/{n} and 1{n}7.25 in mind." for n in range(40)]
-    messages = [each for text in said for each in (user(text), assistant("Noted. " * 30))]
+    texts = [f"Keep quay{n}.conf, /srv/boats/{n} and 1{n}7.25 in mind." for n in range(40)]
+    messages = [each for text in texts for each in (user(text), assistant("Noted. " * 30))]
     plan = plan_for(messages, strategy("native"), target=200, restorable_by="store")
     answer = accept(plan, truncated(plan, "away"))
     assert answer.summary is not None

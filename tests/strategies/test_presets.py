@@ -19,10 +19,10 @@ OUTPUT = "\n".join(f"line {n} of the output" for n in range(80))
 
 
 def agent(rounds: int) -> list[dict[str, Any]]:
-    said: list[dict[str, Any]] = []
+    messages: list[dict[str, Any]] = []
     for n in range(rounds):
         function = {"name": "read", "arguments": f'{{"path": "{n}.py"}}'}
-        said += [
+        messages += [
             {"role": "user", "content": f"Look at {n}."},
             {
                 "role": "assistant",
@@ -32,7 +32,7 @@ def agent(rounds: int) -> list[dict[str, Any]]:
             {"role": "tool", "tool_call_id": f"c{n}", "content": f"{n}\n{OUTPUT}"},
             {"role": "assistant", "content": f"There is {n}."},
         ]
-    return [*said, {"role": "user", "content": "And now?"}]
+    return [*messages, {"role": "user", "content": "And now?"}]
 
 
 @pytest.mark.parametrize("name", BUILT_IN)

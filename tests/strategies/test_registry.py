@@ -107,12 +107,12 @@ def install(folder: Path, points: str, module: str = PLUGIN) -> None:
 
 def test_another_package_brings_one_through_an_entry_point(tmp_path: Path) -> None:
     install(tmp_path, "idle = idle:KIND\nnative = idle:KIND")
-    said = run(
+    output = run(
         tmp_path,
         "from enfold.strategies import contract as r; names = r.names(); "
         "print('idle' in sys.modules, names[-1], r.get('idle').description, r.get('native').name)",
     )
-    assert said == "False idle Does nothing. Native"
+    assert output == "False idle Does nothing. Native"
     used = run(
         tmp_path,
         "import enfold; chat = [{'role': 'user', 'content': 'hi'}]; "
@@ -136,12 +136,12 @@ def test_one_that_does_not_load_is_named(
 ) -> None:
     install(tmp_path, points, module)
     name = points.partition(" ")[0]
-    said = run(
+    output = run(
         tmp_path,
         "from enfold.errors import ConfigError\n"
         "from enfold.strategies import contract\n"
         f"try: contract.get({name!r})\n"
         "except ConfigError as error: print(error)",
     )
-    assert words in said
-    assert name in said
+    assert words in output
+    assert name in output

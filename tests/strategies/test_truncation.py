@@ -154,12 +154,12 @@ async def test_reasoning_that_is_an_item_binds_what_follows_it() -> None:
 
 async def test_files_stay_where_they_are() -> None:
     rich = Message("tool", (ToolResult("1", (Text(OUTPUT), IMAGE, Text("end"))),))
-    asked = Message("user", (Text("See."), IMAGE))
-    shown, _ = await condense((user("Go."), asked, assistant("", call("1")), rich, *CHAT))
+    message = Message("user", (Text("See."), IMAGE))
+    shown, _ = await condense((user("Go."), message, assistant("", call("1")), rich, *CHAT))
     part = shown[3].parts[0]
     assert isinstance(part, ToolResult)
     assert part.parts[1] is IMAGE
-    assert shown[1] == asked
+    assert shown[1] == message
 
 
 async def test_structured_output_is_cut_inside() -> None:

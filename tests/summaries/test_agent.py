@@ -105,9 +105,9 @@ def test_text_that_a_client_added_is_never_the_users_word() -> None:
     text = written(WORK)
     assert "User: As you answer" not in text
     assert "pdf-tools" not in sections(text).get("Open Questions", "")
-    alone = summarize(SummaryRequest((user(f"{REMINDER}Fix the cart, please."),))).text
-    assert "User: Fix the cart" in alone
-    assert "User: As you answer" not in alone
+    single_text = summarize(SummaryRequest((user(f"{REMINDER}Fix the cart, please."),))).text
+    assert "User: Fix the cart" in single_text
+    assert "User: As you answer" not in single_text
 
 
 def test_lines_that_differ_only_in_a_counter_are_one_line() -> None:

@@ -166,8 +166,8 @@ def test_open_questions_are_found() -> None:
 
 def test_a_question_that_the_next_message_answers_is_not_open() -> None:
     messages = tuple(user(f"Crate {n} with {n * 3} lamps was packed.") for n in range(90))
-    asked = user("Can you ask the broker in Liège about the insurance?")
-    request = SummaryRequest((*messages, asked), recent=(assistant("I did."),), max_tokens=420)
+    question = user("Can you ask the broker in Liège about the insurance?")
+    request = SummaryRequest((*messages, question), recent=(assistant("I did."),), max_tokens=420)
     assert QUESTIONS not in _sections(summarize(request).text)
 
 

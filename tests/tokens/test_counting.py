@@ -103,8 +103,8 @@ def written_apart(message: Message) -> int:
 @given(conversations)
 def test_sums_agree(conversation: Conversation) -> None:
     counted = count_conversation(conversation)
-    beside = [conversation.system] if conversation.system else []
-    everything = [*beside, *conversation.messages]
+    systems = [conversation.system] if conversation.system else []
+    everything = [*systems, *conversation.messages]
     assert counted.messages == len(conversation.messages)
     assert counted.total == sum(count_messages(everything)) + counted.tools
     assert counted.total == sum(counted.by_role.values()) + counted.tools
@@ -122,8 +122,10 @@ def test_one_by_one_is_the_same_as_all_at_once(many: list[Message]) -> None:
 
 @given(conversations, conversations)
 def test_a_sum_is_the_count_of_both(one: Conversation, other: Conversation) -> None:
-    beside = tuple(system for system in (one.system, other.system) if system)
-    both = Conversation((*beside, *one.messages, *other.messages), tools=(*one.tools, *other.tools))
+    systems = tuple(system for system in (one.system, other.system) if system)
+    both = Conversation(
+        (*systems, *one.messages, *other.messages), tools=(*one.tools, *other.tools)
+    )
     whole = replace(count_conversation(both), messages=len(one.messages) + len(other.messages))
     assert count_conversation(one) + count_conversation(other) == whole
 

@@ -83,8 +83,8 @@ def test_threads_may_share_it() -> None:
     def use(start: int) -> None:
         for number in range(start, start + 2_000):
             memo.keep({str(number): number})
-            asked = [str(number), str(number - 30), str(number - 100)]
-            for text, found in zip(asked, memo.find(asked), strict=True):
+            texts = [str(number), str(number - 30), str(number - 100)]
+            for text, found in zip(texts, memo.find(texts), strict=True):
                 assert found in {int(text), UNKNOWN}
 
     with ThreadPoolExecutor(8) as threads:

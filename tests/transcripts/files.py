@@ -21,7 +21,7 @@ def the_one(content: bytes, **options: str) -> Transcript:
     return transcript
 
 
-def said(transcript: Transcript, tip: str | None = None) -> list[str]:
+def outline(transcript: Transcript, tip: str | None = None) -> list[str]:
     """The active branch, a few letters a message."""
     return [_in_short(message) for message in transcript.conversation(tip).messages]
 

@@ -8,7 +8,7 @@ from enfold import wire
 from enfold.errors import DialectError, InputError
 from enfold.jsontext import dumps
 from enfold.transcripts import read
-from tests.transcripts.files import assistant, lines, said, the_one, user
+from tests.transcripts.files import assistant, lines, outline, the_one, user
 
 TURNS = [user("hi"), assistant("hello")]
 
@@ -21,11 +21,11 @@ TURNS = [user("hi"), assistant("hello")]
 def test_the_file_is_one_conversation(content: bytes) -> None:
     transcript = the_one(content)
     assert transcript.format == "json"
-    assert said(transcript) == ["user: hi", "assistant: hello"]
+    assert outline(transcript) == ["user: hi", "assistant: hello"]
 
 
 def test_a_single_message_is_a_conversation_of_one() -> None:
-    assert said(the_one(dumps(user("hi")))) == ["user: hi"]
+    assert outline(the_one(dumps(user("hi")))) == ["user: hi"]
 
 
 def test_no_messages_are_a_conversation_too() -> None:

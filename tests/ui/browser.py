@@ -52,7 +52,7 @@ class Watch:
     """What must not happen while a page is open."""
 
     errors: list[str] = field(default_factory=list)
-    outside: list[str] = field(default_factory=list)
+    external_requests: list[str] = field(default_factory=list)
     expected: tuple[str, ...] = ()
     """Parts of errors that a test brings about on purpose."""
     origins: set[str] = field(default_factory=set)
@@ -74,7 +74,7 @@ class Watch:
         """Nothing went wrong in the browser, and nothing was asked of another machine."""
         wrong = [each for each in self.errors if not any(part in each for part in self.expected)]
         assert not wrong, "\n".join(wrong)
-        assert not self.outside, "\n".join(self.outside)
+        assert not self.external_requests, "\n".join(self.external_requests)
 
     def _console(self, message: ConsoleMessage) -> None:
         if message.type == "error":
@@ -88,7 +88,7 @@ class Watch:
         if parts.scheme in {"http", "https"}:
             self.origins.add(f"{parts.scheme}://{parts.netloc}")
         if parts.scheme in {"http", "https", "ws", "wss"} and parts.hostname not in _INSIDE:
-            self.outside.append(request.url)
+            self.external_requests.append(request.url)
 
 
 @asynccontextmanager

@@ -96,9 +96,9 @@ def assistant(text: str) -> dict[str, Any]:
 def talk(turns: int, words: int = 20) -> list[dict[str, Any]]:
     """So many questions and answers."""
     return [
-        said
+        message
         for turn in range(turns)
-        for said in (
+        for message in (
             user(f"Question {turn}: " + "alpha " * words),
             assistant(f"Answer {turn}: " + "beta " * words),
         )

@@ -31,7 +31,7 @@ def in_engine(database: Path, work: Callable[[Engine], Awaitable[Given]]) -> Giv
 
 async def talk(session: Session, turns: int, *, words: int = 40, start: int = 0) -> None:
     """So many questions and answers, each with a path and a number of its own."""
-    said = [
+    messages = [
         message
         for turn in range(start, start + turns)
         for message in (
@@ -39,7 +39,7 @@ async def talk(session: Session, turns: int, *, words: int = 40, start: int = 0)
             assistant(f"Answer {turn}: {turn * 7 + 100} euros. " + "beta " * words),
         )
     ]
-    await session.append(*said)
+    await session.append(*messages)
 
 
 async def read_files(session: Session, number: int = 8) -> None:

@@ -76,7 +76,7 @@ async def test_whoever_needs_a_token_signs_in_with_it(browser: Browser, tmp_path
             await expect(page.get_by_role("textbox", name="Message")).to_be_visible()
             await page.get_by_role("button", name="Sign out").click()
             await expect(page.get_by_label("Access token")).to_be_visible()
-        assert TOKEN not in "".join(server.said)
+        assert TOKEN not in "".join(server.stderr_lines)
 
 
 async def test_open_windows_do_not_hold_up_the_end(browser: Browser, tmp_path: Path) -> None:
@@ -86,9 +86,9 @@ async def test_open_windows_do_not_hold_up_the_end(browser: Browser, tmp_path: P
             await page.goto(f"{server.address}/s/sample")
             await expect(page.get_by_role("article").last).to_be_visible()
             assert server.stop() == 0
-        told = "".join(server.said)
-        assert "graceful shutdown exceeded" not in told
-        assert "mistake" not in told
+        log = "".join(server.stderr_lines)
+        assert "graceful shutdown exceeded" not in log
+        assert "mistake" not in log
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "http://127.0.0.1:1"])
@@ -111,9 +111,9 @@ def test_without_the_library_the_rest_is_served(tmp_path: Path) -> None:
         assert httpx.get(f"{server.address}/readyz", timeout=60).status_code == 200
         assert httpx.get(server.address, timeout=60).status_code == 404
         assert server.stop() == 0
-    told = "".join(server.said)
-    assert "pip install 'enfold[ui]'" in told
-    assert "in a browser" not in told
+    log = "".join(server.stderr_lines)
+    assert "pip install 'enfold[ui]'" in log
+    assert "in a browser" not in log
 
 
 def test_whoever_does_without_it_does_not_load_it() -> None:

@@ -41,8 +41,8 @@ def server(database: Path) -> Iterator[Process]:
         yield process
 
 
-async def open_history(page: Page, server: Process, session: str = "long", asked: str = "") -> None:
-    await page.goto(f"{server.address}/s/{session}/history{asked}")
+async def open_history(page: Page, server: Process, session: str = "long", query: str = "") -> None:
+    await page.goto(f"{server.address}/s/{session}/history{query}")
     await expect(page.get_by_text("Full history, not the active context")).to_be_visible()
 
 
@@ -68,7 +68,7 @@ async def test_every_message_says_whether_the_model_is_sent_it(page: Page, serve
     await open_history(page, server)
     newest = page.locator("#m120")
     await expect(newest.get_by_text("in context")).to_be_visible()
-    await open_history(page, server, asked="?m=2")
+    await open_history(page, server, query="?m=2")
     await page.locator("#m2").get_by_role("link", name="summarized").click()
     await expect(page.get_by_role("region", name="This compression")).to_be_visible()
 
@@ -108,7 +108,7 @@ async def test_a_question_is_answered_by_recall(page: Page, server: Process) -> 
 
 
 async def test_what_is_not_there_is_said_not_to_be(page: Page, server: Process) -> None:
-    await open_history(page, server, asked="?q=zeppelin")
+    await open_history(page, server, query="?q=zeppelin")
     await expect(page.get_by_text("No results for")).to_be_visible()
 
 

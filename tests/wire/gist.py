@@ -33,8 +33,8 @@ FAILURE = "Error: "
 
 def gist(conversation: Conversation) -> dict[str, Any]:
     """What the conversation says."""
-    beside = () if conversation.system is None else (conversation.system,)
-    messages = (*beside, *conversation.messages)
+    systems = () if conversation.system is None else (conversation.system,)
+    messages = (*systems, *conversation.messages)
     prompts = takewhile(_is_system, messages)
     spoken = dropwhile(_is_system, messages)
     numbers: dict[str, int] = {}
@@ -82,8 +82,8 @@ def _object(arguments: Any) -> Any:
 
 
 def _words(parts: Iterable[Part], *, is_error: bool) -> str:
-    said = [part for part in parts if isinstance(part, Data | Text)]
-    written = [part.text if isinstance(part, Text) else dump_text(part.value) for part in said]
+    texts = [part for part in parts if isinstance(part, Data | Text)]
+    written = [part.text if isinstance(part, Text) else dump_text(part.value) for part in texts]
     unwrapped = [_unwrapped(text) for text in written]
     has_failed = is_error or any(failed for failed, _ in unwrapped)
     return (FAILURE if has_failed else "") + "\n\n".join(text for _, text in unwrapped)
@@ -104,7 +104,7 @@ def _unwrapped(text: str) -> tuple[bool, str]:
         except InputError:
             return has_failed, text
         match value:
-            case {"output": str(said), **rest} | {"error": str(said), **rest} if not rest:
-                text = said
+            case {"output": str(texts), **rest} | {"error": str(texts), **rest} if not rest:
+                text = texts
             case _:
                 return has_failed, text

@@ -82,7 +82,7 @@ contents = texts | st.lists(
 @st.composite
 def _calls(draw: st.DrawFn) -> dict[str, Any]:
     """The fields of an `ai` message that hold calls, its content among them."""
-    said = draw(texts)
+    text = draw(texts)
     content: list[Any] = draw(st.lists(st.one_of(texts, text_blocks, thoughts), max_size=3))
     fields: dict[str, Any] = {}
     additional: dict[str, Any] = draw(
@@ -119,7 +119,7 @@ def _calls(draw: st.DrawFn) -> dict[str, Any]:
                 fields.setdefault(place, []).append(places[place])
     if draw(st.booleans()):
         additional["function_call"] = {"name": draw(names), "arguments": "{}"}
-    return {**fields, "content": content or said, "additional_kwargs": additional}
+    return {**fields, "content": content or text, "additional_kwargs": additional}
 
 
 replies = _calls().map(lambda fields: {"type": "ai", **fields})

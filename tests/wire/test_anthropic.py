@@ -70,18 +70,18 @@ LOOP: dict[str, Any] = {
 
 def test_a_request_is_read_into_typed_values() -> None:
     conversation = anthropic.parse(LOOP)
-    asked, said, answered = conversation.messages
+    question, reply, answered = conversation.messages
     assert conversation.system == Message(
         "system", (Text("Be brief.", LOOP["system"][0]),), dialect="anthropic"
     )
-    assert asked.parts == (Text("What is in the file?"),)
-    assert [type(part) for part in said.parts] == [Reasoning, Reasoning, Text, ToolCall]
-    assert said.parts[0] == Reasoning("Look first.", LOOP["messages"][1]["content"][0])
+    assert question.parts == (Text("What is in the file?"),)
+    assert [type(part) for part in reply.parts] == [Reasoning, Reasoning, Text, ToolCall]
+    assert reply.parts[0] == Reasoning("Look first.", LOOP["messages"][1]["content"][0])
     assert answered.role == "user"
-    assert isinstance(said.parts[3], ToolCall)
+    assert isinstance(reply.parts[3], ToolCall)
     assert isinstance(answered.parts[0], ToolResult)
-    assert said.parts[3].arguments == {"path": "a.txt"}
-    assert said.parts[3].id == answered.parts[0].call_id == "toolu_1"
+    assert reply.parts[3].arguments == {"path": "a.txt"}
+    assert reply.parts[3].id == answered.parts[0].call_id == "toolu_1"
     assert answered.parts[0].parts == (Text("hello"),)
     assert [(tool.name, tool.parameters) for tool in conversation.tools] == [
         ("read", {"type": "object"}),
@@ -442,8 +442,8 @@ def test_ids_that_anthropic_refuses_are_spelt_out_alike_in_call_and_result() -> 
             Message("tool", (ToolResult("f.run:0"), ToolResult("f_run:0"))),
         )
     )
-    _, said, answered = anthropic.render(conversation)
-    ids = [block["id"] for block in said["content"]]
+    _, reply, answered = anthropic.render(conversation)
+    ids = [block["id"] for block in reply["content"]]
     assert ids == [block["tool_use_id"] for block in answered["content"]]
     assert ids == ["f_2erun_3a0", "f_run_3a0"]
 
@@ -457,8 +457,8 @@ def test_calls_that_came_without_ids_are_given_one() -> None:
         ),
         dialect="openai",
     )
-    _, said, answered = anthropic.render(conversation)
-    assert said["content"][0]["id"] == answered["content"][0]["tool_use_id"] == "run_231"
+    _, reply, answered = anthropic.render(conversation)
+    assert reply["content"][0]["id"] == answered["content"][0]["tool_use_id"] == "run_231"
 
 
 def test_a_message_made_by_hand_leaves_its_neighbours_as_they_were() -> None:

@@ -79,10 +79,10 @@ def test_a_dialect_is_detected_or_another_that_reads_the_same(
     found = wire.detect(value)
     if found != name:
         own, other = wire.parse(value, name), wire.parse(value, found)
-        assert _said(other) == _said(own)
+        assert _typed_fields(other) == _typed_fields(own)
 
 
-def _said(conversation: Conversation) -> Any:
+def _typed_fields(conversation: Conversation) -> Any:
     """All typed fields; an empty id is none."""
     messages = (replace(message, id=message.id or None) for message in conversation.messages)
     return without_extras(replace(conversation, messages=tuple(messages)))
@@ -157,9 +157,9 @@ def test_signs_that_contradict_each_other_are_refused(pair: tuple[str, str]) -> 
 
 
 def test_two_conversations_in_one_body_are_refused() -> None:
-    said = [{"role": "user", "content": "Hi"}]
+    messages = [{"role": "user", "content": "Hi"}]
     with pytest.raises(DialectError, match=r"body\.input: text.*body\.messages: array"):
-        wire.detect({"messages": said, "input": "Hi"})
+        wire.detect({"messages": messages, "input": "Hi"})
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ TRIP: dict[str, Any] = {
 
 
 def test_a_body_is_read_into_typed_values() -> None:
-    asked, said, answered = TRIP["messages"]
+    question, reply, answered = TRIP["messages"]
     conversation = enfold.parse(TRIP)
     assert without_extras(conversation.system) == without_extras(
         Message("system", (Text("Be brief."),))
@@ -104,7 +104,7 @@ def test_a_body_is_read_into_typed_values() -> None:
             ),
         )
     )
-    assert [message.extras for message in conversation.messages] == [asked, said, answered]
+    assert [message.extras for message in conversation.messages] == [question, reply, answered]
 
 
 # What goes out again

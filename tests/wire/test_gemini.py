@@ -79,13 +79,13 @@ LOOP: dict[str, Any] = {
 
 def test_a_request_is_read_into_typed_values() -> None:
     conversation = gemini.parse(LOOP)
-    asked, said, answered = conversation.messages
+    question, reply, answered = conversation.messages
     assert conversation.system is not None
     assert conversation.system.role == "system"
     assert conversation.system.parts == (Text("Be brief.", {"text": "Be brief."}),)
-    assert [asked.role, said.role, answered.role] == ["user", "assistant", "user"]
-    assert said.parts[0] == Reasoning("Look first.", LOOP["contents"][1]["parts"][0])
-    calls = [part for part in said.parts if isinstance(part, ToolCall)]
+    assert [question.role, reply.role, answered.role] == ["user", "assistant", "user"]
+    assert reply.parts[0] == Reasoning("Look first.", LOOP["contents"][1]["parts"][0])
+    calls = [part for part in reply.parts if isinstance(part, ToolCall)]
     assert [call.arguments for call in calls] == [{"path": "a"}, {"path": "b"}, {}]
     results = [part for part in answered.parts if isinstance(part, ToolResult)]
     assert [result.parts for result in results] == [
@@ -238,8 +238,8 @@ def test_an_edited_result_is_the_only_change(
     conversation = gemini.parse(wire)
     index, result = data.draw(st.sampled_from(parts_of(conversation, ToolResult)))
     inner = _inner(result.extras, "functionResponse", "function_response")
-    said = {"error" if is_error else "output": NEW_TEXT}
-    expected = swapped(wire, inner, {**inner, "response": said})
+    response = {"error" if is_error else "output": NEW_TEXT}
+    expected = swapped(wire, inner, {**inner, "response": response})
     files = tuple(part for part in result.parts if not isinstance(part, Data))
     shorter = replace(result, parts=(Text(NEW_TEXT), *files), is_error=is_error)
     rendered = gemini.render(edited(conversation, index, result, shorter))

@@ -345,8 +345,8 @@ def test_what_is_no_call_among_the_calls_stays() -> None:
     message = langchain.parse_message(
         {"type": "ai", "content": "Hi", "additional_kwargs": {"tool_calls": [odd[0], call, odd[1]]}}
     )
-    said = tuple(part for part in message.parts if isinstance(part, Text))
-    rendered = langchain.render_message(replace(message, parts=said))
+    texts = tuple(part for part in message.parts if isinstance(part, Text))
+    rendered = langchain.render_message(replace(message, parts=texts))
     assert rendered["additional_kwargs"] == {"tool_calls": odd}
 
 
@@ -373,9 +373,9 @@ def test_parts_are_refused_where_they_have_no_place() -> None:
     answered = langchain.parse_message({"type": "tool", "content": "r", "tool_call_id": "c"})
     with pytest.raises(DialectError, match="one tool result and nothing else"):
         langchain.render_message(replace(answered, parts=(Text("r"),)))
-    asked = langchain.parse_message({"type": "human", "content": "Hi"})
+    human = langchain.parse_message({"type": "human", "content": "Hi"})
     with pytest.raises(DialectError, match="a ToolResult part has no place"):
-        langchain.render_message(replace(asked, parts=(*asked.parts, ToolResult("c"))))
+        langchain.render_message(replace(human, parts=(*human.parts, ToolResult("c"))))
 
 
 def test_id_and_name_can_be_changed() -> None:
@@ -547,9 +547,9 @@ def test_any_conversation_can_be_written_and_read_again(conversation: Conversati
     value = langchain.render(conversation)
     again = langchain.parse(value)
     assert dump_text(langchain.render(again)) == dump_text(value)
-    said = [part.text for m in again.messages for part in m.parts if isinstance(part, Text)]
+    texts = [part.text for m in again.messages for part in m.parts if isinstance(part, Text)]
     for message in conversation.messages:
-        assert all(part.text in (*said, "") for part in message.parts if isinstance(part, Text))
+        assert all(part.text in (*texts, "") for part in message.parts if isinstance(part, Text))
 
 
 def test_one_message_that_becomes_several_needs_its_conversation() -> None:
@@ -635,9 +635,9 @@ import sys
 sys.modules["langchain_core"] = None  # as if it were not installed
 from enfold import wire as dialects
 from enfold.errors import ConfigError
-said = [{"type": "human", "data": {"content": "Hi"}}]
-conversation = dialects.parse(said)
-assert dialects.render(conversation) == said
+messages = [{"type": "human", "data": {"content": "Hi"}}]
+conversation = dialects.parse(messages)
+assert dialects.render(conversation) == messages
 assert dialects.render(dialects.parse([{"role": "user", "content": "Hi"}]), "langchain") == [
     {"type": "human", "data": {"content": "Hi", "type": "human"}}
 ]

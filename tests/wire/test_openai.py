@@ -574,8 +574,8 @@ def test_a_new_message_among_those_of_the_wire_changes_none_of_them() -> None:
     rendered = openai.render(
         replace(conversation, messages=(summary, *conversation.messages, summary))
     )
-    said = {"role": "system", "content": "Before: much."}
-    assert rendered == {"model": "m", "messages": [said, old, answer, said]}
+    summary_message = {"role": "system", "content": "Before: much."}
+    assert rendered == {"model": "m", "messages": [summary_message, old, answer, summary_message]}
 
 
 def test_a_message_of_reasoning_alone_leaves_nothing() -> None:

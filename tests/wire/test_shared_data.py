@@ -48,11 +48,11 @@ def test_they_go_to_another_dialect_and_back(bodies: list[Any], name: str) -> No
     """A share of them for each dialect, and not the same ones."""
     for body in bodies[OTHERS.index(name) :: len(OTHERS)]:
         conversation = wire.parse(body)
-        said = gist(conversation)
+        expected = gist(conversation)
         value = wire.render(conversation, name)
         there = wire.parse(value, name)
         assert dumps(wire.render(there)) == dumps(value), body["id"]
-        assert gist(there) == said, body["id"]
-        assert gist(wire.parse(value)) == said, body["id"]
+        assert gist(there) == expected, body["id"]
+        assert gist(wire.parse(value)) == expected, body["id"]
         back = wire.parse(wire.render(there, "enfold"), "enfold")
-        assert gist(back) == said, body["id"]
+        assert gist(back) == expected, body["id"]

@@ -105,8 +105,8 @@ def test_files_become_words_where_they_cannot_go() -> None:
 def test_calls_without_ids_are_paired_with_their_results() -> None:
     calls = Message("assistant", (ToolCall("", "run", "{}"),))
     results = Message("tool", (ToolResult("", name="run"),))
-    _, said, answered = _turns(user("Go"), calls, results)
-    assert said.parts == (ToolCall("run#1", "run", "{}"),)
+    _, reply, answered = _turns(user("Go"), calls, results)
+    assert reply.parts == (ToolCall("run#1", "run", "{}"),)
     assert answered.parts == (ToolResult("run#1", name="run"),)
 
 

@@ -20,11 +20,11 @@ from tests.cli.processes import PROGRAM, environment, run_in_pipes
 from tests.cli.terminals import Terminal, terminal
 from tests.llm.servers.loopback import Answer, Loopback, Step
 from tests.llm.servers.openai import failed, streamed
-from tests.llm.servers.protocol import KEY, Said
+from tests.llm.servers.protocol import KEY, ScriptedReply
 
 ORDINARY_SCREEN = b"\x1b[?1049l"
 CTRL_C = b"\x03"
-WHOLE = streamed(Said(("It is ", "the tide.")))
+WHOLE = streamed(ScriptedReply(("It is ", "the tide.")))
 HALF = Answer((*WHOLE.steps[:2], Step.WAIT), mime=WHOLE.mime)
 """The first words, and then nothing more."""
 
@@ -72,18 +72,18 @@ async def placed(folder: Path, *answers: Answer) -> AsyncIterator[Place]:
 async def test_a_piped_question_is_answered(tmp_path: Path) -> None:
     async with placed(tmp_path, WHOLE) as place:
         outcome = await place.run("chat", "harbour", stdin=b"Why?\n")
-        assert (outcome.code, outcome.text, outcome.said) == (0, "It is the tide.\n", "")
+        assert (outcome.code, outcome.text, outcome.stderr_text) == (0, "It is the tide.\n", "")
         assert await place.stored_texts() == [("user", "Why?"), ("assistant", "It is the tide.")]
-        listing, asked = place.server.requests
+        listing, request = place.server.requests
         assert (listing.method, listing.path) == ("GET", "/v1/models")
-        assert asked.json["stream"] is True
+        assert request.json["stream"] is True
 
 
 async def test_a_talk_without_a_name_says_how_to_go_on(tmp_path: Path) -> None:
     async with placed(tmp_path, WHOLE) as place:
         outcome = await place.run("chat", stdin=b"Why?\n")
         assert outcome.text == "It is the tide.\n"
-        name = outcome.said.split("`")[1].removeprefix("enfold chat ")
+        name = outcome.stderr_text.split("`")[1].removeprefix("enfold chat ")
         assert await place.stored_texts(name) == [
             ("user", "Why?"),
             ("assistant", "It is the tide."),
@@ -95,7 +95,7 @@ async def test_a_talk_without_a_name_says_how_to_go_on(tmp_path: Path) -> None:
     [
         (failed(401), "key"),
         (Answer((*WHOLE.steps[:2], Step.CUT), mime=WHOLE.mime), ""),
-        (streamed(Said(())), ""),
+        (streamed(ScriptedReply(())), ""),
     ],
     ids=["key refused", "cut in the middle", "nothing said"],
 )
@@ -105,10 +105,10 @@ async def test_a_server_that_fails_leaves_the_question(
     async with placed(tmp_path, answer) as place:
         outcome = await place.run("chat", "harbour", stdin=b"Why?\n")
         assert outcome.code == 5
-        assert outcome.said.startswith("enfold: ")
-        assert outcome.said.count("\n") == 1
-        assert words in outcome.said
-        assert KEY not in outcome.said + outcome.text
+        assert outcome.stderr_text.startswith("enfold: ")
+        assert outcome.stderr_text.count("\n") == 1
+        assert words in outcome.stderr_text
+        assert KEY not in outcome.stderr_text + outcome.text
         assert await place.stored_texts() == [("user", "Why?")]
 
 

@@ -214,8 +214,8 @@ async def test_a_compression_on_the_way_to_an_answer_is_told(chat_setup: ChatSet
     async with shown(chat) as hand:
         await send(hand, "And?")
         await done(hand)
-        asked, folded, answer = screen(hand)[-3:]
-        assert (asked, answer) == ("And?", "An answer.")
+        question, folded, answer = screen(hand)[-3:]
+        assert (question, answer) == ("And?", "An answer.")
         assert folded.startswith("Summarized")
 
 

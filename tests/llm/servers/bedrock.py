@@ -9,7 +9,7 @@ from zlib import crc32
 
 from enfold.llm.calls import Connection, Secret
 from tests.llm.servers.loopback import Answer, Request
-from tests.llm.servers.protocol import KEY, Provider, Said, Seen
+from tests.llm.servers.protocol import KEY, ParsedRequest, Provider, ScriptedReply
 
 _ENDINGS = {"stop": "end_turn", "length": "max_tokens", "refusal": "guardrail_intervened"}
 _ERRORS = {
@@ -26,38 +26,38 @@ _KEY_ID = "AKIDLOOPBACK"
 MODEL = "meta.llama3-1-8b-instruct-v1:0"
 
 
-def whole(said: Said) -> Answer:
+def whole(reply: ScriptedReply) -> Answer:
     """A message."""
-    content: list[dict[str, Any]] = [{"text": "".join(said.pieces)}] if said.pieces else []
-    if said.tool is not None:
-        id, name, arguments = said.tool
+    content: list[dict[str, Any]] = [{"text": "".join(reply.pieces)}] if reply.pieces else []
+    if reply.tool is not None:
+        id, name, arguments = reply.tool
         content.append({"toolUse": {"toolUseId": id, "name": name, "input": arguments}})
     return Answer.of(
         {
             "output": {"message": {"role": "assistant", "content": content}},
-            "stopReason": _ending(said),
-            "usage": _usage(said),
+            "stopReason": _ending(reply),
+            "usage": _usage(reply),
             "metrics": {"latencyMs": 1},
         }
     )
 
 
-def streamed(said: Said) -> Answer:
+def streamed(reply: ScriptedReply) -> Answer:
     """The same in frames."""
     sent: list[tuple[str, dict[str, Any]]] = [("messageStart", {"role": "assistant"})]
     sent += [
         ("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"text": piece}})
-        for piece in said.pieces
+        for piece in reply.pieces
     ]
-    if said.tool is not None:
-        id, name, arguments = said.tool
+    if reply.tool is not None:
+        id, name, arguments = reply.tool
         start = {"toolUse": {"toolUseId": id, "name": name}}
         delta = {"toolUse": {"input": json.dumps(arguments)}}
         sent.append(("contentBlockStart", {"contentBlockIndex": 0, "start": start}))
         sent.append(("contentBlockDelta", {"contentBlockIndex": 0, "delta": delta}))
     sent.append(("contentBlockStop", {"contentBlockIndex": 0}))
-    sent.append(("messageStop", {"stopReason": _ending(said)}))
-    sent.append(("metadata", {"usage": _usage(said), "metrics": {"latencyMs": 1}}))
+    sent.append(("messageStop", {"stopReason": _ending(reply)}))
+    sent.append(("metadata", {"usage": _usage(reply), "metrics": {"latencyMs": 1}}))
     frames = tuple(frame(kind, value) for kind, value in sent)
     return Answer(frames, mime="application/vnd.amazon.eventstream")
 
@@ -81,11 +81,11 @@ def failed(status: int, message: str = f"Something is wrong with {KEY}") -> Answ
     return Answer.of({"message": message}, status, x_amzn_errortype=_ERRORS[status])
 
 
-def seen(request: Request) -> Seen:
+def read_request(request: Request) -> ParsedRequest:
     """A request for a message."""
     body = request.json
     config = body.get("inferenceConfig", {})
-    return Seen(
+    return ParsedRequest(
         request.path,
         request.headers["authorization"].partition("Credential=")[2].partition("/")[0],
         request.path.split("/")[2],
@@ -96,16 +96,16 @@ def seen(request: Request) -> Seen:
     )
 
 
-def _ending(said: Said) -> str:
-    return "tool_use" if said.tool is not None else _ENDINGS[said.ending]
+def _ending(reply: ScriptedReply) -> str:
+    return "tool_use" if reply.tool is not None else _ENDINGS[reply.ending]
 
 
-def _usage(said: Said) -> dict[str, int]:
+def _usage(reply: ScriptedReply) -> dict[str, int]:
     return {
-        "inputTokens": said.input_tokens - said.cached,
-        "outputTokens": said.output_tokens,
-        "totalTokens": said.input_tokens + said.output_tokens,
-        "cacheReadInputTokens": said.cached,
+        "inputTokens": reply.input_tokens - reply.cached,
+        "outputTokens": reply.output_tokens,
+        "totalTokens": reply.input_tokens + reply.output_tokens,
+        "cacheReadInputTokens": reply.cached,
         "cacheWriteInputTokens": 0,
     }
 
@@ -127,7 +127,7 @@ BEDROCK = Provider(
     f"/model/{MODEL}/converse-stream",
     whole,
     streamed,
-    seen,
+    read_request,
     failed,
     failed(400, "Input is too long for requested model."),
     _KEY_ID,

@@ -77,7 +77,7 @@ class Loopback:
         self._listing = listing
         self.requests: list[Request] = []
         self.connections = 0
-        self.asked = asyncio.Event()
+        self.request_arrived = asyncio.Event()
         """Set once the first request has come."""
         self.left = asyncio.Event()
         """Set once a client hung up while it was waiting for more."""
@@ -110,7 +110,7 @@ class Loopback:
         with suppress(ConnectionError):
             while (request := await _read(reader)) is not None:
                 self.requests.append(request)
-                self.asked.set()
+                self.request_arrived.set()
                 if not await self._say(self._answer(request), reader, writer):
                     break
         writer.close()

@@ -13,7 +13,7 @@ KEY = "sk-4rqXv9-never-to-be-seen"
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ScriptedReply:
     """What the model says, and what the provider counted."""
 
     pieces: tuple[str, ...] = ("Bonjour, ", "le ", "monde.")
@@ -27,14 +27,14 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ParsedRequest:
     """What the server was asked, as it reads its own protocol."""
 
     path: str
     key: str
     model: str
     system: str
-    said: list[tuple[str, str]]
+    messages: list[tuple[str, str]]
     """Role and text."""
     max_tokens: int | None
     temperature: float | None
@@ -49,9 +49,9 @@ class Provider:
     """To a server at an address."""
     path: str
     streamed_path: str
-    whole: Callable[[Said], Answer]
-    streamed: Callable[[Said], Answer]
-    seen: Callable[[Request], Seen]
+    whole: Callable[[ScriptedReply], Answer]
+    streamed: Callable[[ScriptedReply], Answer]
+    read_request: Callable[[Request], ParsedRequest]
     failed: Callable[[int], Answer]
     """An error with that status, as the provider words it."""
     overflow: Answer

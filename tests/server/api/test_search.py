@@ -5,14 +5,14 @@ from __future__ import annotations
 from tests.server.conftest import Client
 
 
-async def _said(client: Client, session: str, text: str) -> None:
+async def _add_message(client: Client, session: str, text: str) -> None:
     await client.post("/api/sessions", json={"id": session})
     await client.post(f"/api/sessions/{session}/messages", json={"messages": [text]})
 
 
 async def test_words_are_found_in_one_session_or_in_all(client: Client) -> None:
-    await _said(client, "tea", "the mooring plan for tea")
-    await _said(client, "boats", "the mooring plan for boats")
+    await _add_message(client, "tea", "the mooring plan for tea")
+    await _add_message(client, "boats", "the mooring plan for boats")
     everywhere = (await client.get("/api/search", params={"q": '"mooring plan"'})).json()
     assert {hit["session"] for hit in everywhere} == {"tea", "boats"}
     there = (await client.get("/api/search", params={"q": "plan", "session": "tea"})).json()
@@ -24,8 +24,8 @@ async def test_words_are_found_in_one_session_or_in_all(client: Client) -> None:
 
 
 async def test_nobody_finds_what_another_said(ann: Client, ben: Client, client: Client) -> None:
-    await _said(ann, "chat", "the password is harbour")
-    await _said(ben, "chat", "nothing of interest")
+    await _add_message(ann, "chat", "the password is harbour")
+    await _add_message(ben, "chat", "nothing of interest")
     for other in (ben, client):
         assert (await other.get("/api/search", params={"q": "harbour"})).json() == []
     query = {"q": "harbour", "session": "chat"}
@@ -34,8 +34,8 @@ async def test_nobody_finds_what_another_said(ann: Client, ben: Client, client: 
 
 
 async def test_a_question_is_answered_from_one_session(ann: Client, ben: Client) -> None:
-    await _said(ann, "chat", "the spare key hangs in the galley")
-    await _said(ben, "chat", "nothing of interest")
+    await _add_message(ann, "chat", "the spare key hangs in the galley")
+    await _add_message(ben, "chat", "nothing of interest")
     query = {"question": "Where does the spare key hang?", "tokens": "200"}
     answer = (await ann.get("/api/sessions/chat/recall", params=query)).json()
     assert answer["fits"]
@@ -53,14 +53,14 @@ async def test_a_question_is_answered_from_one_session(ann: Client, ben: Client)
 async def test_a_tool_call_opens_its_whole_result(client: Client) -> None:
     output = "\n".join(f"line {n} of the log" for n in range(400))
     calls = [{"id": "read1", "type": "function", "function": {"name": "read", "arguments": "{}"}}]
-    said = [
+    messages = [
         {"role": "user", "content": "Read it."},
         {"role": "assistant", "content": None, "tool_calls": calls},
         {"role": "tool", "tool_call_id": "read1", "content": output},
         *({"role": "user", "content": text} for text in ("Thanks.", "What now?")),
     ]
     await client.post("/api/sessions", json={"id": "log"})
-    await client.post("/api/sessions/log/messages", json={"messages": said})
+    await client.post("/api/sessions/log/messages", json={"messages": messages})
     query = {"reference": "read1", "tokens": "50000"}
     opened = (await client.get("/api/sessions/log/recall", params=query)).json()
     assert [each["text"] for each in opened["passages"]] == [output]

@@ -33,8 +33,8 @@ async def _made(client: Client, app: App, name: str, sessions: int) -> dict[str,
     async with client_of(app, made["token"]) as its:
         for number in range(sessions):
             await its.post("/api/sessions", json={"id": f"chat {number}"})
-            said = {"messages": [{"role": "user", "content": f"{name} wrote of mooring"}]}
-            await its.post(f"/api/sessions/chat {number}/messages", json=said)
+            body = {"messages": [{"role": "user", "content": f"{name} wrote of mooring"}]}
+            await its.post(f"/api/sessions/chat {number}/messages", json=body)
     return made
 
 

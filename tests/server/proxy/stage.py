@@ -97,14 +97,14 @@ class Provider:
 
 def _anthropic(body: Any) -> Response:
     usage = {"input_tokens": 1, "output_tokens": 1}
-    said = [{"type": "text", "text": f"answer {len(body['messages'])}"}]
+    content = [{"type": "text", "text": f"answer {len(body['messages'])}"}]
     return JSONResponse(
         {
             "id": "msg",
             "type": "message",
             "role": "assistant",
             "model": body["model"],
-            "content": said,
+            "content": content,
             "stop_reason": "end_turn",
             "stop_sequence": None,
             "usage": usage,

@@ -42,7 +42,7 @@ async def test_it_is_read_once_for_many(database: str) -> None:
         conversations = NewConversations(engine)
         found = [await conversations.recognise(MODEL) for _ in range(100)]
         # It is read again after every write, and an engine that was just opened still writes.
-        assert len({id(known) for known in found}) < 10
+        assert len({id(recognised) for recognised in found}) < 10
         assert found[0].session is None
         assert found[0].model is not None
 
@@ -52,9 +52,9 @@ async def test_what_is_changed_here_holds_at_once(database: str) -> None:
         conversations = NewConversations(engine)
         for window in (20_000, 30_000):
             await engine.models.edit(MODEL, max_input=window)
-            known = await conversations.recognise(MODEL)
-            assert known.model is not None
-            assert known.model.max_input == window
+            recognised = await conversations.recognise(MODEL)
+            assert recognised.model is not None
+            assert recognised.model.max_input == window
 
 
 async def test_what_another_process_changes_holds_soon(database: str) -> None:
@@ -64,9 +64,9 @@ async def test_what_another_process_changes_holds_soon(database: str) -> None:
         await conversations.recognise(MODEL)
         await other.models.edit(MODEL, max_input=30_000)
         await asyncio.sleep(1.0)
-        known = await conversations.recognise(MODEL)
-        assert known.model is not None
-        assert known.model.max_input == 30_000
+        recognised = await conversations.recognise(MODEL)
+        assert recognised.model is not None
+        assert recognised.model.max_input == 30_000
 
 
 async def test_models_are_told_apart(database: str) -> None:
@@ -85,7 +85,7 @@ async def test_many_who_begin_at_once_wait_for_one_reading(database: str) -> Non
         await asyncio.sleep(0)
         first.cancel()
         found = await asyncio.gather(*others)
-        assert len({id(known) for known in found}) == 1
+        assert len({id(recognised) for recognised in found}) == 1
         with pytest.raises(asyncio.CancelledError):
             await first
 

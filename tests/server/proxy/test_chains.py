@@ -24,7 +24,7 @@ class Keeper:
 
     contexts: dict[str, list[Any]] = field(default_factory=dict)
     items: dict[str, Any] = field(default_factory=dict)
-    asked: list[list[Any]] = field(default_factory=list)
+    shown: list[list[Any]] = field(default_factory=list)
     """What the model was shown, each time."""
 
     def answer(self, request: Any, body: Any) -> Response | None:
@@ -35,10 +35,10 @@ class Keeper:
             return JSONResponse({"error": {"message": "not found", "code": None}}, 404)
         given = body.get("input", [])
         given = [{"role": "user", "content": given}] if isinstance(given, str) else given
-        said = [self.items[item["id"]] if _is_reference(item) else item for item in given]
-        context = [*self.contexts.get(previous, []), *said]
-        self.asked.append(context)
-        number = len(self.asked)
+        items = [self.items[item["id"]] if _is_reference(item) else item for item in given]
+        context = [*self.contexts.get(previous, []), *items]
+        self.shown.append(context)
+        number = len(self.shown)
         text = {"type": "output_text", "text": f"answer {number}", "annotations": []}
         message = {"type": "message", "id": f"msg_{number}", "role": "assistant"}
         output = [{**message, "status": "completed", "content": [text]}]
@@ -142,15 +142,15 @@ async def test_a_long_chain_is_compressed_and_goes_on(
             else:
                 previous = parsed.id
     assert {"keep", "compressed", "reused"} == set(decisions)
-    assert all(sum(len(json.dumps(item)) for item in seen) < 50_000 for seen in keeper.asked)
+    assert all(sum(len(json.dumps(item)) for item in items) < 50_000 for items in keeper.shown)
     sent = on.provider.last
     assert "previous_response_id" not in sent
     assert HEADING in json.dumps(sent["input"][0])
     assert sent["input"][-1] == {"role": "user", "content": question(29)}
     (record,) = await on.engine.sessions(namespace=await on.namespace("k"))
     session = await on.engine.find(record.id, namespace=await on.namespace("k"))
-    said = [json.loads(row.body) for row in await session.history(limit=1_000)]
-    assert [each["role"] for each in said] == ["user", "assistant"] * 29 + ["user"]
+    stored = [json.loads(row.body) for row in await session.history(limit=1_000)]
+    assert [each["role"] for each in stored] == ["user", "assistant"] * 29 + ["user"]
 
 
 async def test_what_the_provider_is_told_first_is_told_again_when_the_id_is_dropped(

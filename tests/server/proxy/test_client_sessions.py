@@ -131,8 +131,8 @@ async def test_recall_is_offered_from_the_first_request_after_a_compaction(on: S
         on.provider.script = script(recalls, [Say("Teal.")])
         headers = await agent.say(text, tools=TOOLS)
         assert headers["x-enfold-decision"] == "keep"
-        asked, answered = on.provider.bodies[-2:]
-        assert SECRET not in json.dumps(json.loads(asked)["messages"][-1])
+        request, answered = on.provider.bodies[-2:]
+        assert SECRET not in json.dumps(json.loads(request)["messages"][-1])
         assert SECRET in json.dumps(json.loads(answered)["messages"][-1])
         assert "recall" not in json.dumps(agent.messages)
     # The provider gets the recalls of earlier turns again, with the same bytes.
@@ -171,11 +171,11 @@ def test_ids_are_taken_from_known_headers(headers: Any, found: str | None) -> No
 def test_only_the_beginning_tells_of_a_compaction() -> None:
     raw = json.dumps(_message("user", CONTINUED)).encode()
     reply = json.dumps(_message("assistant", "Yes.")).encode()
-    asked = json.dumps(_message("user", "Hi.")).encode()
+    raw_question = json.dumps(_message("user", "Hi.")).encode()
     item = b'{"type":"compaction","encrypted_content":"x"}'
     assert has_compacted([raw, reply])
-    assert has_compacted([asked, item])
-    assert not has_compacted([asked, reply, raw])
+    assert has_compacted([raw_question, item])
+    assert not has_compacted([raw_question, reply, raw])
 
 
 COMPACT: Any = {"edits": [{"type": "compact_20260112"}]}

@@ -165,9 +165,9 @@ def test_published_windows_are_the_librarys() -> None:
     for row in published_limits():
         for model in row.models:
             assert row.pattern.fullmatch(model)
-            known = find(row.provider, model)
-            if known is not None and known.context_window is not None:
-                assert known.context_window == row.max_input + row.max_output, model
+            info = find(row.provider, model)
+            if info is not None and info.context_window is not None:
+                assert info.context_window == row.max_input + row.max_output, model
                 compared += 1
     assert compared >= 4
 

@@ -27,8 +27,8 @@ def _raw(value: Any) -> bytes:
     return json.dumps(value).encode()
 
 
-def _body(messages: list[Any], form: Wire = WIRES["anthropic"], **beside: Any) -> RequestBody:
-    return bodies.parse_body(form, _raw({"model": "m", **beside, "messages": messages}))
+def _body(messages: list[Any], form: Wire = WIRES["anthropic"], **fields: Any) -> RequestBody:
+    return bodies.parse_body(form, _raw({"model": "m", **fields, "messages": messages}))
 
 
 def _marks(raws: Any) -> list[Any]:
@@ -64,8 +64,10 @@ def _set(body: RequestBody, covered: int, view: list[Any], lead: int = 0) -> lis
 
 
 def test_a_mark_on_a_folded_message_moves_to_the_end_of_the_summary() -> None:
-    asked = {"role": "user", "content": "And now?"}
-    body = _body([{"role": "user", "content": [_text("Long.", HOUR)]}, asked], system="Be brief.")
+    last_message = {"role": "user", "content": "And now?"}
+    body = _body(
+        [{"role": "user", "content": [_text("Long.", HOUR)]}, last_message], system="Be brief."
+    )
     summary = {"role": "user", "content": [_text(SUMMARY), _text("And now?")]}
     (merged,) = _set(body, 1, [summary])
     assert merged["content"] == [_text(SUMMARY, HOUR), _text("And now?")]
@@ -100,7 +102,7 @@ def test_reasoning_and_empty_texts_carry_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("beside", "marked"),
+    ("fields", "marked"),
     [
         ({"system": [_text("Be brief.", MARK)] * 3}, 4),
         ({"system": [_text("Be brief.", MARK)] * 4}, 4),
@@ -109,13 +111,13 @@ def test_reasoning_and_empty_texts_carry_none() -> None:
     ],
     ids=["room", "full", "room beside tools", "full with an automatic one"],
 )
-def test_never_more_than_four_with_those_beside_the_messages(beside: Any, marked: int) -> None:
+def test_never_more_than_four_with_those_beside_the_messages(fields: Any, marked: int) -> None:
     messages = [
         {"role": "user", "content": [_text("Long.", MARK)]},
         {"role": "user", "content": "And now?"},
     ]
-    view = _set(_body(messages, **beside), 1, [{"role": "user", "content": [_text(SUMMARY)]}])
-    assert len(_marks([_raw(beside), _raw(view)])) == marked
+    view = _set(_body(messages, **fields), 1, [{"role": "user", "content": [_text(SUMMARY)]}])
+    assert len(_marks([_raw(fields), _raw(view)])) == marked
 
 
 def test_marks_of_dialects_that_have_none_are_not_looked_for() -> None:

@@ -28,7 +28,7 @@ async def on(tmp_path: Path) -> AsyncIterator[Stage]:
 
 
 def _body(turns: int) -> bytes:
-    said = [
+    history = [
         message
         for number in range(turns)
         for message in (
@@ -36,7 +36,7 @@ def _body(turns: int) -> bytes:
             {"role": "assistant", "content": f"answer {number}"},
         )
     ]
-    messages = [*said, {"role": "user", "content": "And now?"}]
+    messages = [*history, {"role": "user", "content": "And now?"}]
     return json.dumps({"model": "small", "messages": messages}).encode()
 
 
@@ -100,13 +100,18 @@ async def test_what_cannot_be_unpacked_is_the_providers_to_judge(
 
 async def test_answers_are_asked_for_in_a_form_that_can_be_read(on: Stage) -> None:
     def refused(request: Any, body: Any) -> Response | None:
-        said = {"message": "too long", "code": "context_length_exceeded", "type": "", "param": None}
+        error = {
+            "message": "too long",
+            "code": "context_length_exceeded",
+            "type": "",
+            "param": None,
+        }
         if len(body["messages"]) < 10:
             return None
         if "gzip" in request.headers.get("accept-encoding", ""):
-            packed = gzip.compress(json.dumps({"error": said}).encode())
+            packed = gzip.compress(json.dumps({"error": error}).encode())
             return Response(packed, 400, headers={"content-encoding": "gzip"})
-        return JSONResponse({"error": said}, 400)
+        return JSONResponse({"error": error}, 400)
 
     on.provider.script = refused
     async with httpx.AsyncClient(timeout=60) as client:

@@ -31,8 +31,8 @@ def same(found: RequestBody, expected: RequestBody) -> bool:
 
 
 def talk(count: int, **more: Any) -> bytes:
-    said = [{"role": "user", "content": f"number {number}"} for number in range(count)]
-    return json.dumps({"model": "m", "messages": said, **more}).encode()
+    messages = [{"role": "user", "content": f"number {number}"} for number in range(count)]
+    return json.dumps({"model": "m", "messages": messages, **more}).encode()
 
 
 @given(
@@ -49,9 +49,9 @@ def test_whatever_came_before_a_body_is_what_it_would_be_without(
 ) -> None:
     prefixes = PrefixCache(min_body=0, max_prefixes=3, max_held=held)
     history: list[Any] = []
-    for kept, new, indent, first, beside in steps:
+    for kept, new, indent, first, extra in steps:
         history = history[:kept] + new
-        fields = {"messages": history, "x": beside, "copy": history[:1]}
+        fields = {"messages": history, "x": extra, "copy": history[:1]}
         body = dict(reversed(fields.items())) if first else fields
         raw = json.dumps(body, indent=indent).encode()
         found, prefix = prefixes.parse(WIRES["openai"], raw)
@@ -113,10 +113,10 @@ def test_so_are_the_identities_after_the_system_prompt() -> None:
 
 
 def test_the_same_bytes_replaced_fields_are_not_taken_for_the_messages() -> None:
-    said = [{"role": "user", "content": f"number {number}"} for number in range(12)]
+    messages = [{"role": "user", "content": f"number {number}"} for number in range(12)]
     prefixes = PrefixCache(min_body=0)
     for count in (10, 12):
-        raw = json.dumps({"metadata": said[:count], "messages": said[:count]}).encode()
+        raw = json.dumps({"metadata": messages[:count], "messages": messages[:count]}).encode()
         found, _ = prefixes.parse(WIRES["openai"], raw)
         assert same(found, bodies.parse_body(WIRES["openai"], raw))
 

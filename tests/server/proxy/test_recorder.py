@@ -33,8 +33,8 @@ class Kept:
     async def keep(self, reply: Reply) -> None:
         self.events.append(reply.id)
 
-    def done(self, heard: RecordedResponse) -> None:
-        self.events.append(b"".join(heard.chunks))
+    def done(self, response: RecordedResponse) -> None:
+        self.events.append(b"".join(response.chunks))
 
 
 @pytest.mark.parametrize("size", [1, 7, 10_000])

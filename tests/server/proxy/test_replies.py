@@ -19,9 +19,9 @@ from enfold.wire.replies import CalledTool, EventParser, Reply, reply_reader
 ARGUMENTS = '{"query":"é the port"}'
 
 
-def _chat(delta: Any, finish: str | None = None, **beside: Any) -> Any:
+def _chat(delta: Any, finish: str | None = None, **fields: Any) -> Any:
     choice = {"index": 0, "delta": delta, "finish_reason": finish}
-    return {"id": "chat-1", "choices": [choice], "usage": None, **beside}
+    return {"id": "chat-1", "choices": [choice], "usage": None, **fields}
 
 
 def _call(**function: Any) -> Any:
@@ -167,11 +167,11 @@ GEMINI_CALL = {
 }
 
 
-def _gemini(*parts: Any, finish: str | None = None, **beside: Any) -> Any:
+def _gemini(*parts: Any, finish: str | None = None, **fields: Any) -> Any:
     candidate: Any = {"content": {"role": "model", "parts": list(parts)}}
     if finish:
         candidate["finishReason"] = finish
-    return {"responseId": "g-1", "candidates": [candidate], **beside}
+    return {"responseId": "g-1", "candidates": [candidate], **fields}
 
 
 GEMINI_EVENTS = [

@@ -41,14 +41,14 @@ class Gated:
     max_input: int | None = None
 
     def __init__(self) -> None:
-        self.asked = 0
+        self.calls = 0
         self.failures = 0
         self.was_asked = asyncio.Event()
         self.open = asyncio.Event()
 
     async def summarize(self, request: SummaryRequest) -> Summary:
         """A summary, sooner or later."""
-        self.asked += 1
+        self.calls += 1
         self.was_asked.set()
         if self.failures:
             self.failures -= 1
@@ -83,11 +83,11 @@ class Chat:
 
     async def say(self, text: str) -> httpx.Response:
         """One turn; what was said stays only if it was answered."""
-        asked = [*self.messages, {"role": "user", "content": text}]
-        body = {"model": "small", "messages": asked, **self.more}
+        messages = [*self.messages, {"role": "user", "content": text}]
+        body = {"model": "small", "messages": messages, **self.more}
         reply = await self._client.post(f"{self._on.address}{PATH}", json=body)
         if reply.is_success:
-            self.messages = [*asked, reply.json()["choices"][0]["message"]]
+            self.messages = [*messages, reply.json()["choices"][0]["message"]]
         return reply
 
     async def until(self, happened: Callable[[httpx.Response], bool]) -> httpx.Response:
@@ -141,16 +141,16 @@ async def early(on: Stage) -> Stage:
 async def test_a_compression_ahead_is_one_nobody_waits_for_it_and_the_next_turn_uses_it(
     early: Stage, chat: Chat, writer: Gated
 ) -> None:
-    first = await chat.until(lambda _: writer.asked > 0)
+    first = await chat.until(lambda _: writer.calls > 0)
     others = [await chat.say(f"And {number}?") for number in range(3)]
     await early.proxy.idle()
     assert {each.headers["x-enfold-decision"] for each in (first, *others)} == {"keep"}
-    assert writer.asked == 1
+    assert writer.calls == 1
     writer.open.set()
     await _eventually(lambda: _summaries(early))
     after = await chat.say("And now?")
     assert after.headers["x-enfold-decision"] == "reused"
-    assert writer.asked == 1
+    assert writer.calls == 1
     assert await _summaries(early) == 1
 
 
@@ -159,10 +159,10 @@ async def test_a_compression_ahead_that_fails_costs_nothing_but_another_try(
 ) -> None:
     writer.failures = 1
     writer.open.set()
-    failed = await chat.until(lambda _: writer.asked > 0)
+    failed = await chat.until(lambda _: writer.calls > 0)
     assert (failed.status_code, failed.headers["x-enfold-decision"]) == (200, "keep")
     assert "x-enfold-warning" not in failed.headers
-    then = await chat.until(lambda _: writer.asked > 1)
+    then = await chat.until(lambda _: writer.calls > 1)
     assert then.status_code == 200
     await _eventually(lambda: _summaries(early))
     after = await chat.say("And now?")
@@ -181,7 +181,7 @@ async def test_a_turn_waits_only_at_the_hard_limit(early: Stage, chat: Chat, wri
         assert reply.headers["x-enfold-decision"] == "keep"
         last, sent = sent, int(reply.headers["x-enfold-tokens-after"])
         step, number = sent - last, number + 1
-    assert writer.asked == 1
+    assert writer.calls == 1
     waiting = asyncio.create_task(chat.say(question(number) * 3))
     async with asyncio.timeout(60):
         await writer.was_asked.wait()
@@ -195,14 +195,14 @@ async def test_a_turn_waits_only_at_the_hard_limit(early: Stage, chat: Chat, wri
     assert made.parent_depth is not None
     since = count(chat.messages[made.parent_depth + 1 : -1])
     assert after - since <= goal
-    assert writer.asked == 1
+    assert writer.calls == 1
 
 
 async def test_what_fails_in_the_background_is_told_and_the_request_goes_on(
     on: Stage, caplog: pytest.LogCaptureFixture
 ) -> None:
-    said = [{"role": role, "content": "Hi"} for role in ("user", "assistant", "user")]
-    body = bodies.parse_body(WIRES["openai"], json.dumps({"messages": said}).encode())
+    messages = [{"role": role, "content": "Hi"} for role in ("user", "assistant", "user")]
+    body = bodies.parse_body(WIRES["openai"], json.dumps({"messages": messages}).encode())
     pipeline = ProxyPipeline(on.engine, ProxiedConversations(on.engine))
     out = await pipeline.prepare(ProxyRequest(body, "openai:small", namespace="n" * 257))
     await pipeline.idle()
@@ -211,10 +211,10 @@ async def test_what_fails_in_the_background_is_told_and_the_request_goes_on(
 
 
 def _asking(*texts: str, namespace: str = "") -> ProxyRequest:
-    said = [
+    messages = [
         {"role": ("user", "assistant")[at % 2], "content": text} for at, text in enumerate(texts)
     ]
-    body = bodies.parse_body(WIRES["openai"], json.dumps({"messages": said}).encode())
+    body = bodies.parse_body(WIRES["openai"], json.dumps({"messages": messages}).encode())
     return ProxyRequest(body, "openai:small", namespace=namespace)
 
 
@@ -265,10 +265,10 @@ async def _blocked(on: Stage, chat: Chat, writer: Gated) -> tuple[dict[str, str]
     refused = await chat.until(lambda reply: not reply.is_success)
     assert refused.status_code == 409
     assert refused.headers["x-request-id"]
-    said = refused.json()["error"]["message"]
-    ways = {way.rpartition("/")[2]: way for way in re.findall(r"POST (/\S+?)[,) ]", said)}
+    message = refused.json()["error"]["message"]
+    ways = {way.rpartition("/")[2]: way for way in re.findall(r"POST (/\S+?)[,) ]", message)}
     assert set(ways) == {"retry", "acknowledge"}
-    found = re.search(r"x-enfold-namespace: (\S+?)\)", said)
+    found = re.search(r"x-enfold-namespace: (\S+?)\)", message)
     assert found is not None
     sent = len(on.provider.bodies)
     assert (await chat.say(PLEASE)).status_code == 409
@@ -345,7 +345,7 @@ async def test_what_is_too_full_before_the_first_reply_goes_out_compressed(
     again = await chat.say("And now?")
     assert again.headers["x-enfold-decision"] == "reused"
     assert on.provider.bodies[-1] == on.provider.bodies[-2]
-    assert writer.asked == 1
+    assert writer.calls == 1
 
 
 @pytest.mark.parametrize("role", ["system", "user"])
@@ -369,7 +369,7 @@ async def test_the_risk_can_be_acknowledged_before_the_first_reply(
     chat.messages = [{"role": "user", "content": question(number)} for number in range(40)]
     writer.failures = 10**6
     assert [(await chat.say(PLEASE)).status_code for _ in range(2)] == [409, 409]
-    assert writer.asked == 1
+    assert writer.calls == 1
     namespace = await on.namespace("k")
     (record,) = await on.engine.sessions(namespace=namespace)
     await (await on.engine.find(record.id, namespace=namespace)).acknowledge()
@@ -416,7 +416,7 @@ async def test_two_divergences_in_a_row_stop_the_summaries(
         warnings.append(reply.headers.get("x-enfold-warning"))
     assert decisions == ["compressed", "keep", "keep"]
     assert warnings == [None, "history-keeps-changing", "history-keeps-changing"]
-    assert await _summaries(on) == writer.asked == 2
+    assert await _summaries(on) == writer.calls == 2
     assert len(on.provider.last["messages"]) == len(chat.messages) - 1
     chat.messages = whole
     again = await chat.say("And now?")
@@ -442,7 +442,7 @@ async def test_a_history_that_changes_every_time_is_not_compressed_every_time(
         warnings.append(reply.headers.get("x-enfold-warning"))
     assert decisions == ["compressed"] * 2 + ["keep"] * 6
     assert warnings == [None] * 2 + ["history-keeps-changing"] * 6
-    assert writer.asked == 2
+    assert writer.calls == 2
 
 
 async def test_different_conversations_with_the_same_document_are_not_variants(
@@ -461,8 +461,8 @@ async def test_different_conversations_with_the_same_document_are_not_variants(
 
 
 def _too_long(_request: Any, _body: Any) -> Response:
-    said = {"message": "too long", "code": "context_length_exceeded", "type": "", "param": None}
-    return JSONResponse({"error": said}, 400)
+    error = {"message": "too long", "code": "context_length_exceeded", "type": "", "param": None}
+    return JSONResponse({"error": error}, 400)
 
 
 async def test_an_overflow_is_tried_once_more_and_then_told(
@@ -475,7 +475,7 @@ async def test_an_overflow_is_tried_once_more_and_then_told(
     reply = await chat.say("And now?")
     assert (reply.status_code, reply.json()["error"]["message"]) == (400, "too long")
     assert len(on.provider.bodies) == before + 2
-    assert writer.asked == 1
+    assert writer.calls == 1
     assert len(on.provider.last["messages"]) < len(chat.messages)
 
 
@@ -522,7 +522,7 @@ async def test_the_receipt_says_whether_the_model_can_look_it_up(
         on.provider.script = _too_long
         await chat.say("And now?")
     else:
-        await chat.until(lambda _: writer.asked > 0)
+        await chat.until(lambda _: writer.calls > 0)
         await _eventually(lambda: _summaries(on))
     (made,) = await _made(on)
     assert made.content["receipt"]["restorable_by"] == means
@@ -541,7 +541,7 @@ async def test_a_provider_that_dies_while_it_answers_is_an_error_to_the_clients_
     on.provider.script = lambda _request, _body: StreamingResponse(
         dies(), media_type="text/event-stream"
     )
-    heard: list[Any] = []
+    pieces: list[Any] = []
     async with openai.AsyncOpenAI(
         base_url=f"{on.address}/v1", api_key="k", max_retries=0
     ) as client:
@@ -551,8 +551,8 @@ async def test_a_provider_that_dies_while_it_answers_is_an_error_to_the_clients_
             stream=True,
         )
         with pytest.raises((openai.APIError, httpx.HTTPError)):
-            await _hear(stream, heard)
-    assert heard == ["one"]
+            await _hear(stream, pieces)
+    assert pieces == ["one"]
     await on.proxy.idle()
     namespace = await on.namespace("k")
     (record,) = await on.engine.sessions(namespace=namespace)
@@ -564,9 +564,9 @@ async def test_a_provider_that_dies_while_it_answers_is_an_error_to_the_clients_
     assert (await chat.say("More")).status_code == 200
 
 
-async def _hear(stream: Any, heard: list[Any]) -> None:
+async def _hear(stream: Any, pieces: list[Any]) -> None:
     async for chunk in stream:
-        heard += [chunk.choices[0].delta.content]
+        pieces += [chunk.choices[0].delta.content]
 
 
 async def test_a_provider_that_hangs_up_at_once_is_an_error_with_an_id(on: Stage) -> None:
@@ -593,18 +593,18 @@ async def test_a_long_history_is_counted_whole_however_often_it_came(
     writer.open.set()
     await on.engine.models.edit("openai:small", max_input=60_000)
     model = await on.engine.models.get("openai:small")
-    seen, names = set(), set()
+    counts, names = set(), set()
     for number in range(24):
         reply = await chat.say(question(number, words=3_000))
         sent = {"messages": chat.messages[:-1]}
         whole = count_conversation(wire.parse(sent, "openai"), model.tokenizer).total
         assert int(reply.headers["x-enfold-tokens-before"]) == whole
         assert json.loads(on.provider.bodies[-1])["messages"][-1] == chat.messages[-2]
-        seen.add(reply.headers["x-enfold-decision"])
+        counts.add(reply.headers["x-enfold-decision"])
         names.add(reply.headers.get("x-enfold-session"))
         await on.proxy.idle()
     assert len(json.dumps(chat.messages)) > 200_000
-    assert seen == {"keep", "compressed", "reused"}
+    assert counts == {"keep", "compressed", "reused"}
     assert len(names - {None}) == 1
     namespace = await on.namespace("k")
     (record,) = await on.engine.sessions(namespace=namespace)

@@ -165,9 +165,9 @@ def test_the_same_again_changes_nothing() -> None:
 
 
 def test_assistants_are_never_edited() -> None:
-    said = Message("assistant", (ToolResult("call_9", (Text(numbered(APP)),)),))
-    messages = [*Session().read("a.py", numbered(APP)).messages, said, *Session().end()[1:]]
-    assert condense(messages)[3] == said
+    message = Message("assistant", (ToolResult("call_9", (Text(numbered(APP)),)),))
+    messages = [*Session().read("a.py", numbered(APP)).messages, message, *Session().end()[1:]]
+    assert condense(messages)[3] == message
 
 
 def test_a_message_that_would_come_out_no_smaller_is_left_alone() -> None:

@@ -52,8 +52,8 @@ def test_to_keep_is_to_leave_the_very_same() -> None:
 
 def test_texts_inside_parameters_and_results_are_what_changes() -> None:
     new = edit(Operations(tool_parameters=SUPPRESS, tool_results=ONE_LINE))
-    said, called, returned = new.parts
-    assert said == Text("Short.")
+    text_part, called, returned = new.parts
+    assert text_part == Text("Short.")
     assert isinstance(called, ToolCall)
     assert called.arguments == {"path": "a.py", "edits": [{"new": SUPPRESSED}]}
     assert isinstance(returned, ToolResult)

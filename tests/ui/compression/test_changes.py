@@ -45,8 +45,8 @@ def server(database: Path) -> Iterator[Process]:
         yield process
 
 
-async def open_changes(page: Page, server: Process, name: str, asked: str = "") -> None:
-    await page.goto(f"{server.address}{ADDRESSES[name]}{asked}")
+async def open_changes(page: Page, server: Process, name: str, query: str = "") -> None:
+    await page.goto(f"{server.address}{ADDRESSES[name]}{query}")
     await expect(page.get_by_role("region", name="This compression")).to_be_visible()
 
 

@@ -15,7 +15,7 @@ from enfold.engine import Engine
 from tests.cli.processes import ROOT
 from tests.llm.servers.loopback import Answer, Loopback
 from tests.llm.servers.openai import failed, streamed
-from tests.llm.servers.protocol import Said
+from tests.llm.servers.protocol import ScriptedReply
 from tests.server.processes import Process, serve
 from tests.ui.browser import window
 from tests.ui.filling import Api, talk
@@ -23,7 +23,7 @@ from tests.ui.talks import in_engine
 from tests.ui.talks import talk as talk_in
 
 BUTTON = "Summarize conversation history"
-WRITTEN = streamed(Said(("They talked ", "about **files**.")))
+WRITTEN = streamed(ScriptedReply(("They talked ", "about **files**.")))
 SILENT = Answer(silent=True)
 
 
@@ -136,7 +136,7 @@ async def test_two_windows_see_it_run_and_the_one_that_began_can_call_it_off(
         for each in (page, other):
             running = each.get_by_role("status").filter(has_text="Summarizing")
             await expect(running).to_contain_text(re.compile(r"\d+ messages \([\d,]+ tokens\)"))
-        await away.asked.wait()
+        await away.request_arrived.wait()
         await other.reload()  # a window that opens in the middle sees it too
         await expect(other.get_by_role("status").filter(has_text="Summarizing")).to_be_visible()
         await expect(other.get_by_role("button", name="Cancel", exact=True)).not_to_be_visible()

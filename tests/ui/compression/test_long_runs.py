@@ -9,7 +9,7 @@ from playwright.async_api import Page, expect
 
 from tests.llm.servers.loopback import Answer
 from tests.llm.servers.openai import failed, streamed
-from tests.llm.servers.protocol import KEY, Said
+from tests.llm.servers.protocol import KEY, ScriptedReply
 from tests.server.processes import serve
 from tests.ui.filling import Api, talk
 from tests.ui.test_answers import answered
@@ -22,7 +22,7 @@ WAYS = ("Retry", "Use the built-in summarizer", "Continue once")
 
 def part(number: int) -> Answer:
     """Return the summary of a part by the model."""
-    return streamed(Said((f"They talked about alpha and beta up to part {number}.",)))
+    return streamed(ScriptedReply((f"They talked about alpha and beta up to part {number}.",)))
 
 
 async def test_a_summary_of_thirty_calls_survives_a_failure_and_the_end_of_the_process(

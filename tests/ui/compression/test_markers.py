@@ -54,9 +54,9 @@ def test_characters_are_counted_too() -> None:
 
 
 def test_brackets_that_somebody_wrote_are_no_marker() -> None:
-    said = "He wrote ⟨ so ⟩ and then a lot more"
+    original = "He wrote ⟨ so ⟩ and then a lot more"
     shown = "He wrote ⟨ so ⟩ and ⟨ ... truncated, 16 of 35 characters ⟩"
-    found = align(shown, said)
+    found = align(shown, original)
     assert found[0] == MarkedText("He wrote ⟨ so ⟩ and ")
     assert found[1].original == "then a lot more"
 
@@ -72,21 +72,21 @@ def test_what_cannot_be_made_out_stands_for_the_whole(shown: str) -> None:
 @given(st.lists(st.text("ab\n ", max_size=12), min_size=2, max_size=6))
 def test_the_originals_in_their_places_make_what_was_said(texts: list[str]) -> None:
     """Whatever the texts are, nothing is lost and nothing is made up."""
-    said = "".join(texts)
+    original = "".join(texts)
     shown = "".join(
         text if index % 2 == 0 else f"⟨ {len(text)} characters from x as in message #1 ⟩"
         for index, text in enumerate(texts)
     )
-    assert restored(align(shown, said)) == said
+    assert restored(align(shown, original)) == original
 
 
 def test_every_marker_is_opened_by_its_number() -> None:
     shown = "He wrote ⟨ so ⟩ and ⟨ ... truncated, 16 of 35 characters ⟩"
-    said = "He wrote ⟨ so ⟩ and then a lot more"
+    original = "He wrote ⟨ so ⟩ and then a lot more"
     assert split_at_markers(shown)[1::2] == ("⟨ so ⟩", "⟨ ... truncated, 16 of 35 characters ⟩")
-    assert original_of(shown, said, 0) == "⟨ so ⟩"
-    assert original_of(shown, said, 1) == "then a lot more"
-    assert original_of("⟨ a ⟩ reworded ⟨ b ⟩", said, 1) == said
+    assert original_of(shown, original, 0) == "⟨ so ⟩"
+    assert original_of(shown, original, 1) == "then a lot more"
+    assert original_of("⟨ a ⟩ reworded ⟨ b ⟩", original, 1) == original
 
 
 @pytest.mark.parametrize("strategy", ["lossless", "truncation"])
@@ -108,6 +108,6 @@ def test_every_marker_of_a_strategy_opens(
 
     pairs = in_engine(tmp_path_factory.mktemp("markers") / "chats.db", shortened)
     assert pairs
-    for shown, said in pairs:
+    for shown, original in pairs:
         assert MARKER.search(shown)
-        assert restored(align(shown, said)).split() == said.split()
+        assert restored(align(shown, original)).split() == original.split()

@@ -34,9 +34,9 @@ def compressed(api: Api) -> str:
     return f"{path}/changes/{done['snapshot']}"
 
 
-@pytest.mark.parametrize("asked", ["", "?show=receipt"])
-async def test_what_changed(page: Page, server: Process, compressed: str, asked: str) -> None:
-    await page.goto(f"{server.address}{compressed}{asked}")
+@pytest.mark.parametrize("query", ["", "?show=receipt"])
+async def test_what_changed(page: Page, server: Process, compressed: str, query: str) -> None:
+    await page.goto(f"{server.address}{compressed}{query}")
     await expect(page.get_by_role("tab", name="Receipt")).to_be_visible()
     assert await nameless(page) == []
 

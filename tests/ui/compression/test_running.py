@@ -23,11 +23,11 @@ STARTED = CompressionStarted("talk", messages=45, tokens=90_000, strategy="nativ
 )
 async def test_what_has_started_runs_until_it_ends(tmp_path: Path, ended: Event) -> None:
     async with enfold.open(f"sqlite:///{tmp_path / 'chats.db'}") as engine:
-        known = running(engine, "")
-        assert running(engine, "") is known
+        runs = running(engine, "")
+        assert running(engine, "") is runs
         engine.events.within("").emit(STARTED)
-        assert known.of("talk") == STARTED
-        assert known.of("another") is None
+        assert runs.of("talk") == STARTED
+        assert runs.of("another") is None
         assert running(engine, "others").of("talk") is None
         engine.events.within("").emit(ended)
-        assert known.of("talk") is None
+        assert runs.of("talk") is None

@@ -159,9 +159,9 @@ async def test_what_was_shortened_without_a_summary_has_a_card_too(
     }
     lines = "\n".join(f"line {n} of the file" for n in range(80))
     for n in range(4):
-        said = {**call, "id": f"c{n}"}
+        repeated_call = {**call, "id": f"c{n}"}
         answer = {"role": "tool", "tool_call_id": f"c{n}", "content": lines}
-        calling = {"role": "assistant", "content": None, "tool_calls": [said]}
+        calling = {"role": "assistant", "content": None, "tool_calls": [repeated_call]}
         rest = (user("Read it."), calling, answer, {"role": "assistant", "content": "Read."})
         path = api.session("shortened", *rest)
     api.compress("shortened", keep_tokens=50, settings={"strategy": "lossless"})

@@ -12,7 +12,7 @@ from enfold.llm.profiles import read
 from enfold.ui.settings.profiles import key_words
 from tests.llm.servers.loopback import Loopback
 from tests.llm.servers.openai import failed, whole
-from tests.llm.servers.protocol import Said
+from tests.llm.servers.protocol import ScriptedReply
 from tests.server.processes import Process, serve
 from tests.ui.browser import window
 from tests.ui.settings.conftest import Api, Visit, choose, fits
@@ -106,7 +106,7 @@ async def test_what_is_wrong_is_said_while_it_is_filled_in(visit: Visit, api: Ap
 async def test_a_connection_is_tried_and_its_failure_told_in_plain_words(
     visit: Visit, api: Api
 ) -> None:
-    async with Loopback(whole(Said()), failed(401)) as model:
+    async with Loopback(whole(ScriptedReply()), failed(401)) as model:
         fields = {"provider": "compatible", "model": "tiny", "base_url": f"{model.url}/v1"}
         api.ask("PUT", "/profiles/local-one", json={"fields": fields})
         page = await visit("/settings/profiles")
