@@ -113,9 +113,9 @@ async def compare(conversations: Iterator[Conversation]) -> list[Found]:
                 answer = await strategy.condense(plan)
             except EnfoldError:
                 continue
-            foretold = cost.input_tokens + OUTPUT_PRICE * cost.output_tokens
-            came = reading.read + OUTPUT_PRICE * reading.written
-            share = foretold / came if came else (None if not foretold else float("inf"))
+            estimated = cost.input_tokens + OUTPUT_PRICE * cost.output_tokens
+            actual = reading.read + OUTPUT_PRICE * reading.written
+            share = estimated / actual if actual else (None if not estimated else float("inf"))
             found.append(Found(way, reduction.tokens_after / answer.tokens(plan), share))
     return found
 
@@ -155,7 +155,7 @@ async def main() -> None:
         print(f"{way}, {tokens:,} tokens: an estimate takes {cpu:.0f} ms of CPU")
     if not options.files:
         return
-    print("\n| strategy | runs | tokens, near | foretold / came | cost, near | foretold / came |")
+    print("\n| strategy | runs | tokens, near | est. / actual | cost, near | est. / actual |")
     print("|---|--:|--:|--:|--:|--:|")
     everything: list[Found] = []
     for file in options.files:

@@ -1,11 +1,12 @@
 """Good callers beside hostile ones: the answer times of the good ones, quiet and under attack.
 
-    python benchmarks/hostile.py [--seconds 20] [--good 8] [--hostile 32]
+    python benchmarks/hostile.py [--seconds 20] [--good 8] [--hostile 32] [--ways flood] [--bare]
 
 A server is started with an access token for each caller, before a provider that does nothing. The
 good callers append a message, read their status, send a turn through the proxy and ask for health,
 with a short pause between requests. Then the hostile ones join in: slow heads, endless headers,
-messages of 12 MB, bodies of 60 MB and floods of short requests.
+messages of 12 MB, bodies of 60 MB and floods of short requests. `--ways` chooses some of them.
+With `--bare` the server is one that only reads bodies: the machine itself allows no better.
 """
 
 from __future__ import annotations
@@ -54,27 +55,23 @@ async def main() -> None:
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--good", type=int, default=8)
     parser.add_argument("--hostile", type=int, default=32)
+    parser.add_argument("--ways", nargs="+", choices=sorted(WAYS), default=list(WAYS))
+    parser.add_argument("--bare", action="store_true")
     given = parser.parse_args()
     port = free_port()
     upstream = [sys.executable, str(SERVERS), "upstream", str(port)]
-    with tempfile.TemporaryDirectory() as folder, running(upstream, port, None):
-        server, address = await start_server(Path(folder), f"http://127.0.0.1:{port}")
-        try:
-            async with aiohttp.ClientSession() as http:
-                tokens = [await new_token(http, address, f"caller {n}") for n in range(given.good)]
-                bad = [await new_token(http, address, f"bad {n}") for n in range(given.hostile)]
-            await measure(address, tokens, 3)  # loads the tokenizer and opens connections
-            quiet = await measure(address, tokens, given.seconds)
-            attackers = get_context("spawn").Process(target=attack, args=(address, bad))
-            attackers.start()
-            await asyncio.sleep(2)
-            attacked = await measure(address, tokens, given.seconds)
-            attackers.terminate()
-            attackers.join()
-            memory = peak_memory(server.pid)
-        finally:
-            server.terminate()
-            await server.wait()
+    with tempfile.TemporaryDirectory() as folder, running(upstream, port, None) as process:
+        if given.bare:
+            quiet, attacked = await measure_both(given, f"http://127.0.0.1:{port}")
+            memory = peak_memory(process)
+        else:
+            server, address = await start_server(Path(folder), f"http://127.0.0.1:{port}")
+            try:
+                quiet, attacked = await measure_both(given, address)
+                memory = peak_memory(server.pid)
+            finally:
+                server.terminate()
+                await server.wait()
     report("quiet", quiet)
     report("attacked", attacked)
     ratio = attacked.share(0.99) / quiet.share(0.99)
@@ -82,6 +79,22 @@ async def main() -> None:
         count for status, count in attacked.statuses.items() if status >= 400 or not status
     )
     print(f"p99 {ratio:.1f} times, {errors} errors, server's peak memory {memory:,.0f} MB")
+
+
+async def measure_both(given: argparse.Namespace, address: str) -> tuple[Measured, Measured]:
+    """Measure the good callers by themselves, and beside the hostile ones."""
+    async with aiohttp.ClientSession() as http:
+        tokens = [await new_token(http, address, f"caller {n}") for n in range(given.good)]
+        bad = [await new_token(http, address, f"bad {n}") for n in range(given.hostile)]
+    await measure(address, tokens, 3)  # loads the tokenizer and opens connections
+    quiet = await measure(address, tokens, given.seconds)
+    attackers = get_context("spawn").Process(target=attack, args=(address, bad, given.ways))
+    attackers.start()
+    await asyncio.sleep(2)
+    attacked = await measure(address, tokens, given.seconds)
+    attackers.terminate()
+    attackers.join()
+    return quiet, attacked
 
 
 def report(name: str, found: Measured) -> None:
@@ -130,7 +143,7 @@ async def new_token(http: aiohttp.ClientSession, address: str, name: str) -> str
     """Return a new access token."""
     headers = {"x-enfold-token": TOKEN}
     async with http.post(f"{address}/api/tokens", json={"name": name}, headers=headers) as answer:
-        return str((await answer.json())["token"])
+        return str((await answer.json()).get("token", name))  # the bare server gives none
 
 
 async def measure(address: str, tokens: list[str], seconds: float) -> Measured:
@@ -168,15 +181,15 @@ async def be_good(address: str, token: str, end: float, found: Measured) -> None
                 await asyncio.sleep(PAUSE)
 
 
-def attack(address: str, tokens: list[str]) -> None:
+def attack(address: str, tokens: list[str], ways: list[str]) -> None:
     """Run the hostile callers in a process of their own."""
-    asyncio.run(attack_all(address, tokens))
+    asyncio.run(attack_all(address, tokens, ways))
 
 
-async def attack_all(address: str, tokens: list[str]) -> None:
+async def attack_all(address: str, tokens: list[str], ways: list[str]) -> None:
     """Give each hostile caller one of the ways to attack."""
-    ways = (send_slow_heads, send_endless_header, send_long_messages, send_large_bodies, flood)
-    await asyncio.gather(*(ways[n % len(ways)](address, token) for n, token in enumerate(tokens)))
+    pairs = zip(tokens, cycle(ways), strict=False)
+    await asyncio.gather(*(WAYS[way](address, token) for token, way in pairs))
 
 
 async def again(step: Callable[[], Awaitable[object]]) -> None:
@@ -272,6 +285,16 @@ async def flood(address: str, token: str) -> None:
                 await answer.read()
 
         await asyncio.gather(*(again(step) for _ in range(16)))
+
+
+WAYS = {
+    "heads": send_slow_heads,
+    "headers": send_endless_header,
+    "messages": send_long_messages,
+    "bodies": send_large_bodies,
+    "flood": flood,
+}
+"""The ways to attack, by name."""
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import asyncio
 from http import HTTPStatus
 from typing import Any
 
-from enfold.server.callers import ON_THIS_MACHINE
+from enfold.server.access import ON_THIS_MACHINE
 from enfold.server.proxy.routes import Proxy
 from enfold.server.proxy.upstream import Upstream
 from enfold.testing import assistant

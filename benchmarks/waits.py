@@ -16,9 +16,11 @@ import argparse
 import asyncio
 import json
 import random
+import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import quantiles
@@ -33,13 +35,19 @@ from conversations import Author
 from proxy import free_port, running
 from simulated_proxy import SUMMARY_REQUEST
 
+from enfold.testing import assistant
+from enfold.testing.provider_replies import ReplyFacts, as_stream, write_anthropic
+
 MODEL = "claude-sonnet-4-5"
 WINDOW, REPLY = 40_000, 4_000
 FIRST_SHARES, TURN_SHARE = (0.45, 0.6), 0.015
 """The history at the first request and what each turn adds, as shares of the window."""
 TOKENS_PER_WORD = 2.2
 """Of the generated text, in the model's tokens."""
-TEXT = "Older steps were summarized: files were read, commands were run, the work goes on. " * 20
+IS_SUMMARY = re.compile(SUMMARY_REQUEST + rb'|"stream": ?true')
+"""Matches a request for a summary: it continues the conversation, or it is a stream."""
+STEP = re.compile(r"Step \d+:(?: \w+){12}")
+"""The beginning of a message, which a summary quotes."""
 SETTINGS = {"ENFOLD_PROXY_CLIENT_KEY": "true", "ENFOLD_ON_FAILURE": "local"}
 """As in `enfold wrap`."""
 BASE_URLS = ("ENFOLD_ANTHROPIC_BASE_URL", "ENFOLD_OPENAI_BASE_URL")
@@ -62,27 +70,35 @@ class Provider:
             message = await receive()
             body += message.get("body", b"")
             more = message.get("more_body", False)
+        asked = json.loads(body) if IS_SUMMARY.search(body) else {}
         if scope["method"] == "GET":
             text = str(self._summaries)
-        elif SUMMARY_REQUEST in body[-8_000:]:
+        elif asked:
             await asyncio.sleep(self._seconds)
             self._summaries += 1
-            text = TEXT
+            text = summary_of(asked["messages"])
         else:
             text = "Done."
-        usage = {"input_tokens": len(body) // 4, "output_tokens": len(text) // 4}
-        answer = {
-            "id": "m",
-            "type": "message",
-            "role": "assistant",
-            "model": MODEL,
-            "content": [{"type": "text", "text": text}],
-            "stop_reason": "end_turn",
-            "usage": usage,
-        }
-        headers = [(b"content-type", b"application/json")]
+        facts = ReplyFacts("1", MODEL, len(body) // 4, 0, len(text) // 4)
+        whole, events = write_anthropic(assistant(text), facts)
+        is_stream = asked.get("stream", False)
+        form = b"text/event-stream" if is_stream else b"application/json"
+        answer = as_stream(events) if is_stream else json.dumps(whole).encode()
+        headers = [(b"content-type", form)]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
-        await send({"type": "http.response.body", "body": json.dumps(answer).encode()})
+        await send({"type": "http.response.body", "body": answer})
+
+
+def summary_of(messages: Sequence[Any]) -> str:
+    """Return the first words of each step, as a model would write a summary of them."""
+    texts = (block for message in messages for block in text_of(message["content"]))
+    steps = dict.fromkeys(step for text in texts for step in STEP.findall(text))
+    return "\n".join(f"- {step}." for step in steps)
+
+
+def text_of(content: Any) -> list[str]:
+    """Return the texts of a message."""
+    return [content] if isinstance(content, str) else [block["text"] for block in content]
 
 
 @dataclass
@@ -95,6 +111,7 @@ class Client:
     bodies: list[bytes] = field(default_factory=list)
     waits: list[float] = field(default_factory=list)
     largest: int = 0
+    last_decision: str = ""
 
     def write(self, turns: int) -> None:
         """Write all requests, so that clients do not wait for each other's text."""
@@ -129,6 +146,7 @@ class Client:
                     raise RuntimeError(f"status {answer.status}: {text[:500]}")
             self.waits.append(perf_counter() - begin)
             self.largest = max(self.largest, int(answer.headers["x-enfold-tokens-after"]))
+            self.last_decision = answer.headers["x-enfold-decision"]
             await asyncio.sleep(random.uniform(0.8, 1.2) * seconds)
 
 
@@ -173,6 +191,7 @@ def main(sessions: int, turns: int, seconds: float, pause: float) -> None:
         f"added wait in ms: p50 {cuts[49]:.1f}, p90 {cuts[89]:.1f}, p99 {cuts[98]:.1f}, "
         f"longest {waits[-1]:.1f}"
     )
+    print(f"sessions that were compressed: {sum(each.last_decision != 'keep' for each in clients)}")
     print(f"longest request {max(each.largest for each in clients):,} tokens of {limit:,}")
     print(f"requests that did not fit: {sum(each.largest > limit for each in clients)}")
 

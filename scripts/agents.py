@@ -37,6 +37,7 @@ def _install(name: str, installed: Path, requirements: Path) -> None:
     if installed.exists() and installed.read_text("utf-8") == wanted and not missing.exists():
         return
     installed.parent.mkdir(exist_ok=True)
+    missing.write_text("its installation has not ended", "utf-8")
     installed.write_text(wanted, "utf-8")
     reason = _run_npm() if name == "npm" else _run_pip(installed)
     if reason is None:

@@ -1,9 +1,30 @@
-"""Generated histories: valid ones, with parallel, open, interrupted and late tool calls."""
+"""Histories: one with a long tool result, and generated valid ones with calls of all kinds."""
+
+from typing import Any
 
 from hypothesis import strategies as st
 
 from enfold.messages import Message
 from enfold.testing import assistant, call, result, user
+
+LONG_RESULT: list[dict[str, Any]] = [
+    {"role": "user", "content": "Read it."},
+    {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [
+            {"id": "read1", "type": "function", "function": {"name": "read", "arguments": "{}"}}
+        ],
+    },
+    {
+        "role": "tool",
+        "tool_call_id": "read1",
+        "content": "\n".join(f"line {n} of the log" for n in range(400)),
+    },
+    {"role": "user", "content": "Thanks."},
+    {"role": "user", "content": "What now?"},
+]
+"""A conversation in the form of OpenAI, with a tool result of 400 lines."""
 
 words = st.text(alphabet="abcdefghij é漢字 \n", min_size=1, max_size=40)
 

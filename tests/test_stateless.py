@@ -217,3 +217,16 @@ async def test_rules_that_do_not_fit_are_named_in_a_warning() -> None:
     last = {"role": "user", "content": "Go on."}
     result = await enfold.condense([*messages, last], target=1_200)
     assert any("with rules or context left the view" in each for each in result.report.warnings)
+
+
+async def test_rules_stay_where_a_person_writes_most_of_a_chat() -> None:
+    rules = [f"Never deploy service number {number} on a Friday." for number in range(8)]
+    notes = [f"The boat of harbour {n} was late, and its crew walked home." for n in range(96)]
+    typed = [text for n, rule in enumerate(rules) for text in (rule, *notes[n * 12 : n * 12 + 12])]
+    chat = [
+        {"role": role, "content": text}
+        for each in typed
+        for role, text in (("user", each), ("assistant", "I see."))
+    ]
+    done = await enfold.condense(chat, "native", target=enfold.count(chat) // 6)
+    assert all(rule in str(done.messages) for rule in rules)

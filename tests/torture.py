@@ -24,6 +24,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -69,7 +70,7 @@ def torture(url: str, kills: Kills, folder: Path, seed: int) -> str:
     asyncio.run(check_verified(url))
     return (
         f"{url.partition(':')[0]}: {kills.library} kills of the library, {kills.imports} of "
-        f"imports ({imports} messages), {kills.servers} of servers ({appended} messages): "
+        f"imports ({imports}), {kills.servers} of servers ({appended} messages): "
         "nothing is missing, everything verifies"
     )
 
@@ -81,26 +82,32 @@ async def check_verified(url: str) -> None:
     assert found.ok, found.problems[:5]
 
 
-def kill_imports(url: str, kills: int, folder: Path, dice: random.Random) -> int:
-    """Kill imports of one file, each at another moment; then let one finish."""
+def kill_imports(url: str, kills: int, folder: Path, dice: random.Random) -> dict[str, int]:
+    """Kill imports of one file, each at another moment; then let one finish.
+
+    Return the states of the import after the kills.
+    """
     if not kills:
-        return 0
+        return {}
     file = folder / "long.json"
     messages = [{"role": "user", "content": f"imported message {n}"} for n in range(IMPORTED)]
     file.write_text(json.dumps(messages), encoding="utf-8")
     command = [sys.executable, "-m", "enfold.cli", "import", str(file), "--db", url]
-    begun = time.monotonic()
-    names: set[str] = set()
+    states: Counter[str] = Counter()
+    longest = 3.0  # seconds until the kill, adapted to the time that an import takes here
     for _ in range(kills):
         asyncio.run(_delete_session(url, "imported-1"))
-        child = subprocess.Popen(command, env=ENVIRONMENT, stderr=subprocess.DEVNULL)
-        time.sleep(dice.random() * (time.monotonic() - begun) / (1 + len(names)) + dice.random())
+        quiet = subprocess.DEVNULL
+        child = subprocess.Popen(command, env=ENVIRONMENT, stdout=quiet, stderr=quiet)
+        time.sleep(longest * (0.3 + 0.7 * dice.random()))
         child.send_signal(signal.SIGKILL)
         child.wait()
-        names.add(asyncio.run(_check_import(url)))
+        state = asyncio.run(_check_import(url))
+        states[state] += 1
+        longest *= {"absent": 1.25, "begun": 1.0, "whole": 0.8}[state]
     subprocess.run(command, env=ENVIRONMENT, check=True, capture_output=True)
     assert asyncio.run(_check_import(url)) == "whole"
-    return IMPORTED
+    return dict(states)
 
 
 async def _delete_session(url: str, name: str) -> None:

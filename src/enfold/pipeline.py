@@ -72,8 +72,7 @@ FALLBACKS: Mapping[str, Fallback] = {"local": "local", "truncate": "truncate"}
 """The values of the setting `on_failure` that let a failed compression end in a view."""
 
 MEETING_RULES = 16
-"""Where people's words are most of a conversation, their rules take one of this many parts of a
-target, and the summary takes the others."""
+"""Of a meeting, rules take one of this many parts of a target, and the summary takes the others."""
 
 TURNS = 10
 """Turns of the recent pace that a compression must make space for,"""
@@ -383,7 +382,7 @@ def _standing(request: Request, share: float) -> StandingMessages:
     limit = view.tokens if request.limit is None else request.limit
     most, rules = request.goal // 2, request.goal // 4
     words = most if request.fills else min(most, int(limit * request.words_share))
-    if request.fills and _is_mostly_people(view):
+    if request.fills and _is_meeting(view):
         # Of a meeting a summary tells more than a few of its sentences do.
         words, rules = 0, request.goal // MEETING_RULES
     return find_standing(
@@ -401,10 +400,10 @@ def _standing(request: Request, share: float) -> StandingMessages:
     )
 
 
-def _is_mostly_people(view: View) -> bool:
-    """Return True if people's words are most of a view, as in a meeting."""
-    typed = sum(shown.tokens for shown in view.shown if is_from_user(shown.message))
-    return typed * 2 > view.tokens
+def _is_meeting(view: View) -> bool:
+    """Return True if several people talk to each other and no assistant answers them."""
+    speakers = {shown.message.name for shown in view.shown if is_from_user(shown.message)}
+    return len(speakers) > 1 and all(each.message.role != "assistant" for each in view.shown)
 
 
 def _with_split(

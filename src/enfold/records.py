@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, ClassVar, Literal, NamedTuple, NewType, TypeAlias
 from uuid import uuid4
@@ -849,6 +850,7 @@ def manifest_to_json(manifest: tuple[ManifestEntry, ...]) -> str:
     return dump_text([_to_json(entry) for entry in manifest])
 
 
+@lru_cache(maxsize=64)  # every turn reads the manifest of its session
 def manifest_from_json(text: str) -> tuple[ManifestEntry, ...]:
     """Return the manifest of stored JSON."""
     return tuple(_from_json(entry) for entry in loads(text))

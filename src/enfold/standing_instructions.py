@@ -41,8 +41,7 @@ _LEFT_OUT = "⟨ ... {tokens:,} tokens of this message are left out here ⟩"
 _EXCERPT = re.compile(r"⟨ \.\.\. [\d,]+ tokens of this message are left out here ⟩")
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(NamedTuple):
     """A message that stays in the view, and the reason."""
 
     index: int
@@ -400,7 +399,7 @@ def _in_part(standing: Standing, message: Message, limit: int, tokenizer: str) -
         # Providers refuse empty texts.
         if not _is_marker(part) and (text := "".join(kept).strip()):
             parts.append(replace(part, text=text))
-    whole = replace(standing, tokens=count_message(message, tokenizer), excerpt=None)
+    whole = standing._replace(tokens=count_message(message, tokenizer), excerpt=None)
     kept_parts = replace(message, parts=tuple(parts))
     return _excerpt(whole, message, kept_parts, tokenizer, is_forced=True)
 
@@ -435,7 +434,7 @@ def _excerpt(
     tokens = count_message(excerpt, tokenizer)
     if tokens > standing.tokens - _SMALLEST_GAIN and not is_forced:
         return standing
-    return replace(standing, tokens=tokens, excerpt=excerpt)
+    return standing._replace(tokens=tokens, excerpt=excerpt)
 
 
 def _without_pasted(standing: Standing, message: Message, tokenizer: str) -> Standing:
@@ -452,7 +451,7 @@ def _without_pasted(standing: Standing, message: Message, tokenizer: str) -> Sta
     if parts == list(shown.parts) or not any(isinstance(part, Text) for part in parts):
         return standing
     kept = replace(message, parts=tuple(part for part in parts if not _is_marker(part)))
-    whole = replace(standing, tokens=count_message(message, tokenizer), excerpt=None)
+    whole = standing._replace(tokens=count_message(message, tokenizer), excerpt=None)
     return _excerpt(whole, message, kept, tokenizer)
 
 

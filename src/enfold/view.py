@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 from enfold.messages import Message, Role, Text, ToolResult
 from enfold.summaries import fence
 from enfold.wire import has_inline_system
 
 
-@dataclass(frozen=True, slots=True)
-class ShownMessage:
+class ShownMessage(NamedTuple):
     """A message in the view."""
 
     id: str
@@ -60,7 +60,7 @@ class View:
     def of(cls, messages: Sequence[Message], counts: Sequence[int], tokenizer: str) -> View:
         """Return the view of messages that are not stored, with their token counts."""
         shown = (
-            ShownMessage("", message, tokens, depth=depth)
+            ShownMessage(str(depth), message, tokens, depth=depth)
             for depth, (message, tokens) in enumerate(zip(messages, counts, strict=True), 1)
         )
         return cls(tuple(shown), tokenizer)

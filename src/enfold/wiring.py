@@ -11,7 +11,7 @@ from typing import Any
 
 from enfold import settings as config
 from enfold.engine import Engine
-from enfold.engine.background import compress_queued
+from enfold.engine.engine import compress_queued
 from enfold.engine.profiles import LOCAL, Profiles
 from enfold.engine.relay import Relay
 from enfold.engine.state import message_of

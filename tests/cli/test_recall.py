@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from tests.cli.conftest import Enfold
+from tests.histories import LONG_RESULT
 
 QUESTION = "Which error did the E-4031 machine show?"
 
@@ -48,16 +49,8 @@ def test_an_open_question_is_named(festival: Enfold) -> None:
 
 
 def test_a_tool_call_opens_its_whole_result(stored: Enfold, tmp_path: Path) -> None:
-    output = "\n".join(f"line {n} of the log" for n in range(400))
-    calls = [{"id": "read1", "type": "function", "function": {"name": "read", "arguments": "{}"}}]
-    messages = [
-        {"role": "user", "content": "Read it."},
-        {"role": "assistant", "content": None, "tool_calls": calls},
-        {"role": "tool", "tool_call_id": "read1", "content": output},
-        {"role": "user", "content": "What now?"},
-    ]
     file = tmp_path / "log.json"
-    file.write_text(json.dumps(messages), encoding="utf-8")
+    file.write_text(json.dumps(LONG_RESULT), encoding="utf-8")
     assert stored("import", file, "--session", "log").code == 0
     opened = stored("recall", "--json", "log", "--reference", "read1", "--tokens", "50000").json
-    assert [each["text"] for each in opened["passages"]] == [output]
+    assert [each["text"] for each in opened["passages"]] == [LONG_RESULT[2]["content"]]

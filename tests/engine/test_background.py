@@ -9,7 +9,7 @@ import pytest
 
 import enfold
 from enfold.engine import Engine, Session
-from enfold.engine.background import compress_queued
+from enfold.engine.engine import compress_queued
 from enfold.records import OutboxEntry
 from enfold.store import outbox
 from enfold.testing import ScriptedSummarizer

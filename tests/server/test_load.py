@@ -16,9 +16,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from enfold.errors import OverloadError
 from enfold.server import App
+from enfold.server.access import Caller, remember
 from enfold.server.app import API_BODY_LIMIT
 from enfold.server.bodies import Bodies
-from enfold.server.callers import Caller, remember
 from enfold.server.connections import HEAD_BYTES
 from enfold.server.load import LoadGuard, LoadLimits, request_load
 from enfold.server.metrics import Metrics
@@ -259,6 +259,26 @@ async def test_a_request_that_waits_or_answers_lets_others_compute(limit: float)
             await begun.acquire()
         go.set()
         assert {answer.status_code for answer in await asyncio.gather(*running)} == {200}
+
+
+async def test_large_requests_take_no_place_of_others() -> None:
+    go, begun = asyncio.Event(), asyncio.Semaphore(0)
+
+    async def compute(scope: Scope, receive: Receive, send: Send) -> None:
+        await _read(receive)
+        if scope["path"] == "/large":
+            begun.release()
+            await go.wait()
+        await Response()(scope, receive, send)
+
+    limits = LoadLimits(computing=1, computing_seconds=600, large_bytes=10)
+    async with _callers(limits, Bodies(compute, 100)) as client:
+        large = [asyncio.create_task(client.post("/large", content=b"x" * 10)) for _ in range(2)]
+        for _ in large:
+            await begun.acquire()
+        assert (await client.post("/", content=b"x" * 9)).status_code == 200
+        go.set()
+        assert {answer.status_code for answer in await asyncio.gather(*large)} == {200}
 
 
 async def test_a_request_waits_for_a_limited_time() -> None:

@@ -19,6 +19,7 @@ from enfold.retention import Retention, split
 from enfold.strategies.contract import Summarizers
 from enfold.strategies.native import KIND, Native, NativeConfig
 from enfold.summaries import Summary, SummaryRequest, Usage, fence_tokens
+from enfold.summaries.request import divide
 from enfold.testing import ScriptedSummarizer, assistant, call, result, user
 from enfold.tokens import count_messages, get
 from tests.histories import histories
@@ -126,6 +127,19 @@ async def test_an_invention_is_asked_about_once_and_then_reported() -> None:
     assert answer.receipt.as_json()["invented"] == [{"class": "path", "item": "lib/ghost.py"}]
     assert "Not in the summary's input: lib/ghost.py" in str(answer.receipt)
     assert any("its input does not have" in each for each in answer.warnings)
+
+
+async def test_a_revision_that_does_not_fit_is_not_requested() -> None:
+    plan = plan_for(NAMED, Retention("messages", 1))
+    made_up = "They read src/part_1.py and lib/ghost.py. " + "It took 102 ms. " * 20
+    roomy = ScriptedSummarizer(made_up)
+    await native(roomy).condense(plan)
+    assert len(roomy.requests) == 2
+    first, _ = roomy.requests
+    least = next(size for size in range(1_000, 99_000, 20) if len(divide(first, size)) == 1)
+    tight = ScriptedSummarizer(made_up, max_input=least)
+    await native(tight).condense(plan)
+    assert tight.requests == [first]
 
 
 async def test_a_summary_a_little_too_long_is_accepted_or_loses_its_last_sentences() -> None:

@@ -92,7 +92,11 @@ def test_a_strategy_is_registered_at_run_time() -> None:
 def run(folder: Path, program: str) -> str:
     path = f"import sys; sys.path[:0] = [{str(folder)!r}, {str(ROOT / 'src')!r}]; "
     done = subprocess.run(
-        [sys.executable, "-c", path + program], capture_output=True, text=True, check=True
+        [sys.executable, "-c", path + program],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=600,
     )
     return done.stdout.strip()
 
@@ -119,6 +123,25 @@ def test_another_package_brings_one_through_an_entry_point(tmp_path: Path) -> No
         "print(enfold.condense_sync(chat, 'idle').report.warnings)",
     )
     assert used == "('idle',)"
+
+
+def test_a_strategy_may_condense_while_it_plans(tmp_path: Path) -> None:
+    nested = "import enfold; enfold.condense_sync([{'role': 'user', 'content': 'hi'}], 'lossless')"
+    plugin = PLUGIN.replace("        return ()", f"        {nested}\n        return ()")
+    install(tmp_path, "idle = idle:KIND", plugin)
+    made = run(
+        tmp_path,
+        f"""
+import asyncio, enfold
+async def main():
+    async with enfold.open({f"sqlite:///{tmp_path / 'chats.db'}"!r}) as engine:
+        session = await engine.session("chat")
+        await session.configure(strategy="idle")
+        await session.append(*("a message" for _ in range(9)))
+        print((await session.compress()).outcome)
+asyncio.run(main())""",
+    )
+    assert made == "nothing_to_compress"
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import signal
 import sys
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from types import FrameType
-from typing import NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from cyclopts import (
     App,
@@ -25,9 +26,91 @@ from cyclopts import (
     UnusedCliTokensError,
 )
 
-from enfold.cli.help import HelpPage
 from enfold.cli.screen import abandon_output, complain, flush, put
 from enfold.errors import EnfoldError, facts
+
+if TYPE_CHECKING:
+    from cyclopts.help import HelpEntry, HelpPanel
+    from rich.console import Console, ConsoleOptions
+
+
+_WIDEST = 100
+"""Columns. Longer lines are hard to read on any terminal."""
+_WIDEST_NAME = 24
+"""A longer name is printed on a separate line."""
+
+
+class HelpPage:
+    """The help formatter for cyclopts: prints the parts that cyclopts passes in."""
+
+    # The names of the parameters are cyclopts', which passes some of them by name.
+
+    def render_usage(
+        self,
+        console: Console,
+        options: ConsoleOptions,  # noqa: ARG002
+        usage: Any,
+    ) -> None:
+        """Print the usage line."""
+        _print(console, f"Usage: {str(usage).strip()}")
+
+    def render_description(
+        self,
+        console: Console,
+        options: ConsoleOptions,  # noqa: ARG002
+        description: Any,
+    ) -> None:
+        """Print the description of the command."""
+        _print(console, "")
+        for line in textwrap.wrap(_plain(description), _width(console)):
+            _print(console, line)
+
+    def __call__(
+        self,
+        console: Console,
+        options: ConsoleOptions,  # noqa: ARG002
+        panel: HelpPanel,
+    ) -> None:
+        """Print commands or options with their help."""
+        if not panel.entries:
+            return
+        title = "Options" if panel.title == "Parameters" else panel.title
+        _print(console, f"\n{title}:")
+        named = [(" ".join(entry.display_labels_with_metavar), entry) for entry in panel.entries]
+        column = min(max(len(name) for name, _ in named), _WIDEST_NAME)
+        indent = " " * (column + 4)
+        for name, entry in named:
+            start = f"  {name:{column}}  "
+            if len(name) > column:
+                _print(console, start.rstrip())
+                start = indent
+            words = " ".join(_words(entry))
+            for line in textwrap.wrap(
+                words, _width(console), initial_indent=start, subsequent_indent=indent
+            ):
+                _print(console, line)
+
+
+def _words(entry: HelpEntry) -> Iterator[str]:
+    yield _plain(entry.description)
+    if entry.default not in {None, "False", '""', "()"}:
+        yield f"[default: {entry.default}]"
+    if entry.required:
+        yield "[required]"
+
+
+def _plain(description: Any) -> str:
+    """Return the text that cyclopts wraps for rich."""
+    return str(getattr(description, "primary_renderable", description))
+
+
+def _width(console: Console) -> int:
+    return min(console.width, _WIDEST)
+
+
+def _print(console: Console, line: str) -> None:
+    console.print(line, markup=False, highlight=False, soft_wrap=True)
+
 
 _USAGE = 2
 _INTERRUPTED = 130
@@ -46,7 +129,7 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "sessions": ("sessions", "List, show, compress and delete sessions; pin messages."),
         "chat": ("chat", "Chat with a model; old messages are summarized as the chat grows."),
         "search": ("search", "Search all messages, summarized or not."),
-        "recall": ("recall", "Show the messages of a session that answer a question."),
+        "recall": ("search:recall_app", "Show the messages of a session that answer a question."),
         "serve": (
             "serve",
             "Serve the web UI, the API and the proxy; Ctrl+C stops it.",
@@ -54,14 +137,17 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     },
     "Coding agents": {
         "wrap": ("wrap", "Run a coding agent with its requests going through enfold."),
-        "hook": ("hook", "Answer a hook of a coding agent: tell it what it may recall."),
+        "hook": ("search:hook_app", "Answer a hook of a coding agent: tell it what it may recall."),
     },
     "Setup": {
         "models": ("models", "Show and set the limits of models."),
         "profiles": ("profiles", "Set up models: provider, key, prices and condensing profile."),
         "settings": ("settings", "Show and change settings."),
-        "presets": ("presets", "Manage named strategy configs."),
-        "verify": ("verify", "Check that everything that is stored is whole and unchanged."),
+        "presets": ("settings:presets_app", "Manage named strategy configs."),
+        "verify": (
+            "doctor:verify_app",
+            "Check that everything that is stored is whole and unchanged.",
+        ),
         "doctor": ("doctor", "Check the setup, and say how to mend what is wrong."),
         "demo": ("demo", "Show what enfold does, without a key or a network."),
     },

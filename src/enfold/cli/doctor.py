@@ -1,4 +1,4 @@
-"""`enfold doctor`: checks the setup, and says how to mend it."""
+"""`enfold doctor` and `enfold verify`: check the setup, and check that what is stored is whole."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from cyclopts import App, Parameter
 
-from enfold.amounts import duration
-from enfold.cli.screen import Db, Json, put, put_json, say
+from enfold.amounts import duration, number
+from enfold.cli.screen import Db, Json, put, put_json, say, working
 from enfold.engine import Engine
 from enfold.engine.profiles import ListedProfile
+from enfold.engine.verification import Verification, verify
 from enfold.errors import ConfigError, EnfoldError, InputError, UnavailableError
 from enfold.settings import (
     database_url,
@@ -256,3 +257,59 @@ async def _check_agent(agent: Agent) -> Check:
     except ConfigError as error:
         return Check("agent", agent.name, "broken", str(error), "unset that variable")
     return Check("agent", agent.name, "ok", f"{found[0]} at {program}")
+
+
+verify_app = App(
+    name="verify",
+    help_epilogue="""\
+Every message is hashed again and compared with the message before it. Branches,
+compressions, shortened messages and search rows are checked too. Nothing is
+changed. The exit code is 1 if a row is missing or changed.
+
+Examples:
+  enfold verify
+  enfold verify --session holiday --json""",
+)
+
+
+@verify_app.default
+async def verify_store(
+    *,
+    session: Annotated[
+        str | None, Parameter(help="Check one session only.", metavar="NAME")
+    ] = None,
+    db: Db = None,
+    json: Json = False,
+) -> int:
+    """Check that everything that is stored is whole and unchanged."""
+    with working("Verifying") as progress:
+        async with open_engine(db) as engine:
+            found = await verify(
+                engine.store,
+                session=session,
+                progress=lambda done: progress(number(done, "session")),
+            )
+    if json:
+        put_json(found)
+    else:
+        _show_verification(found)
+    return 0 if found.ok else 1
+
+
+def _show_verification(found: Verification) -> None:
+    for problem in found.problems:
+        place = "" if problem.session is None else f"session {problem.session}, "
+        put(f"{place}{problem.area} {problem.id}: {problem.detail}")
+    counted = ", ".join(
+        (
+            number(found.sessions, "session"),
+            number(found.messages, "message"),
+            number(found.snapshots, "compression"),
+            number(found.edits, "shortened message"),
+            number(found.search_rows, "search row"),
+        )
+    )
+    if found.ok:
+        say(f"{counted}: everything is whole.")
+    else:
+        say(f"{counted}: {number(len(found.problems), 'problem')}. Restore them from a backup.")

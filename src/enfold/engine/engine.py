@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -9,16 +10,21 @@ from typing import Any
 from enfold import records
 from enfold import settings as known_settings
 from enfold.engine.access import AccessRegistry
-from enfold.engine.models import Models
-from enfold.engine.presets import Presets, check_strategies
+from enfold.engine.models import Models, Presets
 from enfold.engine.profiles import Profiles
 from enfold.engine.recognition import Responses
 from enfold.engine.session import Session
-from enfold.engine.state import SettingsLevel, read_settings
-from enfold.errors import NotFoundError
+from enfold.engine.state import (
+    CallOptions,
+    RecentViews,
+    SettingsLevel,
+    check_strategies,
+    read_settings,
+)
+from enfold.errors import CompressionError, NotFoundError, facts
 from enfold.events import Events
 from enfold.queue import Queue
-from enfold.records import SearchScope, SessionUpdate
+from enfold.records import OutboxEntry, SearchScope, SessionUpdate
 from enfold.settings import Settings
 from enfold.store import catalog, search, sessions
 from enfold.store.database import Database
@@ -26,6 +32,11 @@ from enfold.store.store import Store
 from enfold.strategies.contract import Strategy
 from enfold.summaries import Summarizer, prompts
 from enfold.summaries.prompts import Prompt
+
+_MAX_ATTEMPTS = 3
+"""Attempts at a background compression. Another one happens when the compression is due."""
+
+_log = logging.getLogger("enfold.engine")
 
 StrategyChoice = Callable[
     [Settings, Summarizer, Callable[[str], Summarizer], tuple[str, ...]], Strategy
@@ -56,6 +67,7 @@ class Engine:
         self.presets = Presets(store)
         self.access = AccessRegistry(store, self.static_settings)
         self.responses = Responses(store)
+        self.recent_views = RecentViews()
         self.small_gains: dict[records.SessionKey, int] = {}
         """Tokens of views whose last due compression freed too little, by session."""
 
@@ -198,3 +210,16 @@ def _is_first_time(db: Database, scope: str, key: str) -> bool:
         return False
     catalog.put_setting(db, scope, key, value=True)
     return True
+
+
+async def compress_queued(engine: Engine, entries: Sequence[OutboxEntry]) -> None:
+    """Run queued compressions; raise an error where another attempt can succeed."""
+    for entry in entries:
+        record = await engine.store.read(sessions.get, entry.session)
+        session = Session(engine, record, entry.message)
+        try:
+            await session.compress_early(CallOptions(requested_at=entry.created_at))
+        except CompressionError as error:
+            if facts(error).retryable and entry.attempts < _MAX_ATTEMPTS:
+                raise
+            _log.warning("session %s: gave up background compression: %s", session.id, error)

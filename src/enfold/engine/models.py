@@ -1,18 +1,27 @@
-"""Models of the engine: the configs in the database, detected when first asked for."""
+"""Models and presets of the engine: rows in the database, read, changed and applied."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from enfold import tokens
 from enfold.budget import MIN_CONDENSE_THRESHOLD
-from enfold.errors import ConfigError
+from enfold.engine.state import PRESETS, find_preset
+from enfold.errors import ConfigError, NotFoundError
 from enfold.fields import DescribedModel, describe, described
 from enfold.llm.costs import detect, of_window
 from enfold.modelconfig import LARGEST, OWN_VALUES, ModelConfig, from_row, to_row
-from enfold.store import catalog
+from enfold.records import SessionKey, SessionUpdate
+from enfold.store import catalog, sessions
+from enfold.store.database import Database
 from enfold.store.store import Store
+from enfold.strategies import presets
+from enfold.strategies.presets import Preset
+
+if TYPE_CHECKING:
+    from enfold.engine.session import Session
 
 _WHOLE = "a whole number, {} or more"
 
@@ -136,3 +145,84 @@ class Models:
     async def delete(self, id: str) -> None:
         """Forget a config; it is detected again if it is asked for."""
         await self._store.write(catalog.delete_model_config, id)
+
+
+class Presets:
+    """Presets by name: read, saved, deleted, applied."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def all(self) -> tuple[Preset, ...]:
+        """The built-in ones, then your own by name; one may say why it can no longer be used."""
+        saved = await self._store.read(catalog.settings, PRESETS)
+        own = (_read(name, value) for name, value in sorted(saved.items()))
+        return (*map(presets.get, presets.BUILT_IN), *own)
+
+    async def get(self, name: str) -> Preset:
+        """The preset of that name."""
+        return await self._store.read(find_preset, name)
+
+    async def save(self, preset: Preset, *, replace: bool = False) -> Preset:
+        """Keep a preset of your own, if need be in place of another of yours."""
+        presets.check(preset)
+        if preset.is_built_in:
+            raise ConfigError(f"name: {preset.name!r} is built in; give yours another name")
+        await self._store.write(_save, preset, replace=replace)
+        return preset
+
+    async def delete(self, name: str) -> None:
+        """Forget a preset of your own."""
+        if name in presets.BUILT_IN:
+            raise ConfigError(f"the preset {name!r} is built in and cannot be deleted")
+        await self._store.write(_delete, name)
+
+    async def apply(self, name: str, session: Session | None = None) -> Preset:
+        """Use a preset's strategy with its config, in one session or where nothing else is set.
+
+        Both can be changed afterwards; the preset stays as it is.
+        """
+        preset = await self.get(name)
+        if session is None:
+            await self._store.write(_apply, preset)
+        else:
+            await self._store.write(_apply_to_session, session.key, preset)
+        return preset
+
+
+def _read(name: str, value: Any) -> Preset:
+    try:
+        return presets.read(value)
+    except ConfigError as error:
+        return Preset(name, "", "", fault=str(error))
+
+
+def _save(db: Database, preset: Preset, *, replace: bool) -> None:
+    if not replace and preset.name in catalog.settings(db, PRESETS):
+        raise ConfigError(f"name: there is a preset {preset.name!r} already; replace it, or rename")
+    catalog.put_setting(db, PRESETS, preset.name, preset.as_json())
+
+
+def _delete(db: Database, name: str) -> None:
+    if name not in catalog.settings(db, PRESETS):
+        raise NotFoundError(f"no preset {name!r} of yours")
+    catalog.delete_setting(db, PRESETS, name)
+
+
+def _apply(db: Database, preset: Preset) -> None:
+    applied = _applied(catalog.settings(db, "global"), preset)
+    for name in ("strategy", "strategy_config"):
+        catalog.put_setting(db, "global", name, applied[name])
+    catalog.delete_setting(db, "global", "preset")
+
+
+def _apply_to_session(db: Database, key: SessionKey, preset: Preset) -> None:
+    applied = _applied(sessions.get(db, key).settings, preset)
+    sessions.update(db, key, SessionUpdate(settings=applied))
+
+
+def _applied(given: Mapping[str, Any], preset: Preset) -> dict[str, Any]:
+    """Settings with the preset's strategy and config; configs of other strategies stay."""
+    configs = {**given.get("strategy_config", {}), preset.strategy: dict(preset.config)}
+    others = {name: value for name, value in given.items() if name != "preset"}
+    return {**others, "strategy": preset.strategy, "strategy_config": configs}

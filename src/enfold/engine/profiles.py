@@ -11,8 +11,7 @@ from typing import Any, ClassVar
 
 from enfold.amounts import CallUsage, number
 from enfold.engine.models import Models
-from enfold.engine.presets import check_strategies
-from enfold.engine.state import ClientModel
+from enfold.engine.state import ClientModel, check_strategies
 from enfold.errors import ConfigError, GatewayError, NotFoundError, SummaryError
 from enfold.llm import profiles
 from enfold.llm.calls import Call, Connection, Gateway, Secret

@@ -18,6 +18,7 @@ from enfold import records
 from enfold.budget import Policy
 from enfold.engine.session import Session
 from enfold.engine.state import (
+    BY_CUTOFF,
     SettingsLevel,
     drafts,
     effective_settings,
@@ -41,8 +42,6 @@ from collections.abc import Mapping
 from enfold.records import Exchange, SessionKey, StoredMessage, StoredResponse
 from enfold.store.store import Store
 
-BY_CUTOFF = {"share_across_branches": True}
-"""A client can send another branch at any time: a summary serves every branch with its cutoff."""
 _CACHE_SECONDS = 1.0
 """Seconds until changes by another process are noticed. Changes by this process apply at once."""
 _MAX_CACHED_MODELS = 1_000

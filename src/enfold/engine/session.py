@@ -14,16 +14,18 @@ from enfold import pipeline, records
 from enfold.budget import AUTO_FLOOR, FREED_WITH_CACHE, Action, Decision
 from enfold.engine import compression
 from enfold.engine.changes import read_change
-from enfold.engine.presets import check_strategies
 from enfold.engine.recall import RECALL_TOKENS, RecallAnswer, answer
 from enfold.engine.results import Prepared, Preview, StandingMessage, Status, preview
 from enfold.engine.state import (
+    BY_CUTOFF,
     CallOptions,
     ClientModel,
     KeepAmount,
     MessageInput,
+    RecentView,
     SessionState,
     as_messages,
+    check_strategies,
     decide_for,
     drafts,
     is_done_since,
@@ -159,7 +161,10 @@ class Session:
             return drafts(as_messages(messages, dialect), tokenizer.name)
 
         place = CURRENT_TIP if after is None else after
-        written = await count_async(read, given, await self.tokenizer())
+        recent = self._engine.recent_views.get(self.key)
+        # If the model has changed since, the next view counts these messages anew.
+        tokenizer = await self.tokenizer() if recent is None else recent.view.tokenizer
+        written = await count_async(read, given, tokenizer)
         stored = await self._store.write(
             tree.append, self.key, written, place, forward_only=forward_only
         )
@@ -389,8 +394,7 @@ class Session:
 
         The reference is the whole marker, such as `⟨ Content suppressed ⟩`, or the call's id.
         """
-        # The proxy shows views by cutoff, also after the client has edited its last message.
-        state, model = await self._state({"share_across_branches": True})
+        state, model = await self._state(BY_CUTOFF)
         view = view_of(state.rows, model.tokenizer)
         found = (each.id for each in reversed(view.shown) if _shows(each.message, reference))
         return next(found, None)
@@ -578,9 +582,15 @@ class Session:
     async def _state(
         self, call: Mapping[str, Any] | None = None, *, without: Collection[str] = ()
     ) -> tuple[SessionState, ModelConfig]:
-        static = self._engine.static_settings
+        recent = self._engine.recent_views.get(self.key)
         state = await self._store.read(
-            read_state, self.key, call or {}, static, tip=self.tip, without=without
+            read_state,
+            self.key,
+            call or {},
+            self._engine.static_settings,
+            tip=self.tip,
+            without=without,
+            earlier=None if recent is None else recent.rows,
         )
         if state.model is not None:
             return state, state.model
@@ -589,13 +599,17 @@ class Session:
 
     async def _decide(self, options: CallOptions, *, without: Collection[str] = ()) -> _Decided:
         state, model = await self._state(options.settings, without=without)
+        recent_views = self._engine.recent_views
 
         def read(_new: Sequence[object], _tokenizer: Tokenizer) -> tuple[View, Decision]:
-            return decide_for(state, model, options)
+            return decide_for(state, model, options, recent_views.get(self.key))
 
         uncounted = uncounted_bodies(state.rows, model.tokenizer)
         new = (*options.pending, options.system, *uncounted)
-        return _Decided(state, model, *await count_async(read, new, model.tokenizer))
+        view, decision = await count_async(read, new, model.tokenizer)
+        if not without:
+            recent_views.put(self.key, RecentView(state.rows, view))
+        return _Decided(state, model, view, decision)
 
     async def _compress(
         self,

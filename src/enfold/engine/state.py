@@ -19,8 +19,7 @@ from enfold.budget import (
     decide,
     resolve_threshold,
 )
-from enfold.engine.presets import expand
-from enfold.errors import InputError
+from enfold.errors import ConfigError, EnfoldError, InputError, NotFoundError
 from enfold.identity import content_hash
 from enfold.jsontext import dump_text, dumps, loads
 from enfold.llm.calls import Connection, Gateway
@@ -51,11 +50,13 @@ from enfold.records import (
     ViewRows,
 )
 from enfold.retention import RECENT_MESSAGES_RATIO, Measure, Retention
-from enfold.settings import Settings, resolve, retention_policy
+from enfold.settings import ALIASES, Settings, resolve, retention_policy
 from enfold.store import catalog, sessions, snapshots
 from enfold.store import snapshots as views
 from enfold.store.database import Database
 from enfold.store.index import joined_terms
+from enfold.strategies import contract, presets
+from enfold.strategies.presets import Preset
 from enfold.summaries import summary_tokens
 from enfold.tokens import count_conversation, count_messages
 from enfold.view import ShownMessage, View
@@ -134,6 +135,11 @@ def _as_message(given: MessageInput, dialect: str) -> Message:
     raise InputError(f"expected a message, a mapping or a text, found {type(given).__name__}")
 
 
+BY_CUTOFF = {"share_across_branches": True}
+"""The setting for proxied conversations. A client can send another branch at any time, so a summary
+serves every branch with its cutoff."""
+PRESETS = "presets"
+"""The scope of the settings in which presets are saved."""
 SETTLED = "settledMessages"
 """The field of a snapshot's content: the number of shown messages that its compression left."""
 VARIANT = "promptVariant"
@@ -143,6 +149,8 @@ _LONGEST_SEARCH_TEXT = 1_000_000
 """Characters of a message that can be searched."""
 _LARGEST_WINDOW = 2_000_000
 """Tokens of the window of a model that is not configured, at most."""
+_RECENT_VIEWS, _RECENT_TOKENS = 64, 1_000_000
+"""Number and tokens of the views in memory, about ten bytes for a token."""
 _DECODED = 4_096
 """Number of decoded messages in the cache."""
 
@@ -212,18 +220,25 @@ def message_of(row: StoredMessage | Edit) -> Message:
     return _decode(row.dialect, row.body, row.created_at if row.is_dated else None)
 
 
-def view_of(rows: ViewRows, tokenizer: str, summary_role: Role = "system") -> View:
+def view_of(
+    rows: ViewRows,
+    tokenizer: str,
+    summary_role: Role = "system",
+    earlier: RecentView | None = None,
+) -> View:
     """The view that the rows make up, every count by the tokenizer."""
     entries = [row for row in rows.shown if not isinstance(row, SummaryPlace)]
     at = next((i for i, row in enumerate(rows.shown) if isinstance(row, SummaryPlace)), 0)
     summary = rows.snapshot.text if rows.snapshot is not None else None
-    shown = [_shown(row) for row in (*entries, *rows.after)]
-    foreign = [i for i, row in enumerate((*entries, *rows.after)) if row.tokenizer != tokenizer]
+    same = () if earlier is None else earlier.first_of(rows, tokenizer)
+    new = (*entries, *rows.after)[len(same) :]
+    shown = [_shown(row) for row in new]
+    foreign = [i for i, row in enumerate(new) if row.tokenizer != tokenizer]
     counts = count_messages([shown[i].message for i in foreign], tokenizer)
     for index, tokens in zip(foreign, counts, strict=True):
-        shown[index] = replace(shown[index], tokens=tokens)
+        shown[index] = shown[index]._replace(tokens=tokens)
     return View(
-        shown=tuple(shown),
+        shown=(*same, *shown),
         tokenizer=tokenizer,
         tip=rows.tip,
         snapshot=rows.snapshot.id if rows.snapshot is not None else None,
@@ -235,6 +250,44 @@ def view_of(rows: ViewRows, tokenizer: str, summary_role: Role = "system") -> Vi
         cutoff=rows.snapshot.cutoff if rows.snapshot is not None else None,
         summary_role=summary_role,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class RecentView:
+    """A view and its rows, from which the next view of the session is made."""
+
+    rows: ViewRows
+    view: View
+
+    def first_of(self, rows: ViewRows, tokenizer: str) -> tuple[ShownMessage, ...]:
+        """Return its messages if later rows begin with them, with the same counts; else none."""
+        after = self.rows.after
+        is_first = self.rows.shown is rows.shown and after == rows.after[: len(after)]
+        return self.view.shown if is_first and tokenizer == self.view.tokenizer else ()
+
+
+class RecentViews:
+    """The last views of some sessions. A turn reads and decodes only the messages after them."""
+
+    def __init__(self) -> None:
+        self._views: dict[SessionKey, RecentView] = {}
+        self._tokens = 0
+
+    def get(self, key: SessionKey) -> RecentView | None:
+        """Return the last view of a session, if it is still there."""
+        return self._views.get(key)
+
+    def put(self, key: SessionKey, recent: RecentView) -> None:
+        """Keep a view in place of the session's earlier one; the oldest views make room."""
+        self._drop(key)
+        self._views[key] = recent
+        self._tokens += recent.view.tokens
+        while self._tokens > _RECENT_TOKENS or len(self._views) > _RECENT_VIEWS:
+            self._drop(next(iter(self._views)))
+
+    def _drop(self, key: SessionKey) -> None:
+        if dropped := self._views.pop(key, None):
+            self._tokens -= dropped.view.tokens
 
 
 def uncounted_bodies(rows: ViewRows, tokenizer: str) -> list[bytes]:
@@ -295,11 +348,12 @@ def read_state(
     *,
     tip: str | None = None,
     without: Collection[str] = (),
+    earlier: ViewRows | None = None,
 ) -> SessionState:
     """The state of the session; `static_settings` are the levels that are not in the database.
 
     `tip` is where the branch ends, the current one if it is None; `without` names snapshots
-    to leave out of account.
+    to leave out of account; rows of an `earlier` view are not read again.
     """
     settings, fields, model_id, notes = effective_settings(
         db, sessions.get(db, key), call, static_settings
@@ -314,6 +368,7 @@ def read_state(
             share_across_branches=settings.share_across_branches,
             without=without,
             max_tokens=_LARGEST_WINDOW if model is None else model.limits.window,
+            earlier=earlier,
         ),
         settings=settings,
         model_id=model_id,
@@ -342,7 +397,7 @@ def read_settings(
     row = catalog.profile(db, profile) if profile is not None else None
     own = _profile_settings(row.fields) if row is not None else {}
     given = (("profile", own), ("database", catalog.settings(db, "global")), *static_settings)
-    return resolve(expand(db, given)[0], [])
+    return resolve(expand_presets(db, given)[0], [])
 
 
 def _profile_settings(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -370,7 +425,7 @@ def effective_settings(
     """
     profile = catalog.profile(db, session.profile) if session and session.profile else None
     fields = profile.fields if profile is not None else {}
-    levels, notes = expand(
+    levels, notes = expand_presets(
         db,
         (
             ("call", call),
@@ -421,10 +476,13 @@ def model_of(db: Database, id: str) -> ModelConfig | None:
 
 
 def decide_for(
-    state: SessionState, model: ModelConfig, request: CallOptions
+    state: SessionState,
+    model: ModelConfig,
+    request: CallOptions,
+    earlier: RecentView | None = None,
 ) -> tuple[View, Decision]:
     """The view, and whether it must be compressed before it is sent."""
-    view = view_of(state.rows, model.tokenizer, state.settings.summary_role)
+    view = view_of(state.rows, model.tokenizer, state.settings.summary_role, earlier)
     history = view.tokens + state.rows.skipped_tokens
     load = request.load(history, view.estimate, model.tokenizer)
     policy = policy_of(state.settings, state.threshold, suspended=_is_suspended(state))
@@ -563,3 +621,65 @@ def _setting(settings: Settings) -> str:
     if settings.trigger_ratio is not None:
         return "trigger_ratio"
     return "threshold" if settings.max_tokens is None else "max_tokens"
+
+
+def find_preset(db: Database, name: str) -> Preset:
+    """The preset of that name, built in or saved; `NotFoundError` or `ConfigError` if none is."""
+    if name in presets.BUILT_IN:
+        return presets.get(name)
+    saved = catalog.settings(db, PRESETS)
+    if name not in saved:
+        names = ", ".join((*presets.BUILT_IN, *sorted(saved)))
+        raise NotFoundError(f"no preset {name!r}; there are {names}")
+    return presets.read(saved[name])
+
+
+def expand_presets(
+    db: Database, levels: Sequence[tuple[str, Mapping[str, Any]]]
+) -> tuple[list[tuple[str, Mapping[str, Any]]], tuple[str, ...]]:
+    """The levels of settings with what their presets say, and what there is to say of that.
+
+    What a level sets itself wins over its preset. A preset that a call names must be there; one
+    that was stored and is gone is passed over with a note.
+    """
+    expanded: list[tuple[str, Mapping[str, Any]]] = []
+    notes: list[str] = []
+    for source, given in levels:
+        name = given.get("preset")
+        if not isinstance(name, str):
+            expanded.append((source, given))
+            continue
+        try:
+            preset = find_preset(db, name)
+        except EnfoldError as error:
+            if source == "call":
+                raise
+            notes.append(f"the preset of the {source} cannot be used: {error}")
+            expanded.append((source, given))
+            continue
+        expanded.append((source, _laid_over(preset, given)))
+    return expanded, tuple(notes)
+
+
+def _laid_over(preset: Preset, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a level, with those of its preset as defaults."""
+    own = {ALIASES.get(name, name): value for name, value in given.items()}
+    configs = own.get("strategy_config")
+    return {
+        "strategy": preset.strategy,
+        **own,
+        "strategy_config": {
+            preset.strategy: preset.config,
+            **(configs if isinstance(configs, Mapping) else {}),
+        },
+    }
+
+
+def check_strategies(given: Mapping[str, Any]) -> None:
+    """Raise `ConfigError` if settings name a strategy that is not there, or misconfigure one."""
+    if given.get("strategy") is not None:
+        contract.get(given["strategy"])
+    for name, config in (given.get("strategy_config") or {}).items():
+        faults = contract.get(name).faults(config)
+        if faults:
+            raise ConfigError("; ".join(f"strategy_config.{name}.{fault}" for fault in faults))

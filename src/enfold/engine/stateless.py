@@ -6,7 +6,7 @@ those of `enfold.pipeline`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any, ClassVar
@@ -35,10 +35,11 @@ from enfold.retention import RECENT_MESSAGES_RATIO, Retention, Split, split
 from enfold.standing_instructions import WORDS_SHARE, after_instructions
 from enfold.strategies.contract import Prices as PriceOf
 from enfold.strategies.contract import Strategy
-from enfold.strategies.lossless.markers import mend
-from enfold.tokens import count_conversation, count_messages
+from enfold.strategies.lossless.markers import expand
+from enfold.tokens import count_conversation, count_message, count_messages
 from enfold.view import ShownMessage, View
 
+LOSSLESS = "lossless"
 FITS = "the conversation fits, so nothing was changed"
 _MESSAGE_FIELDS = ("messages", "input", "contents")
 """The fields in which request bodies have their messages."""
@@ -123,28 +124,21 @@ async def condense(
     request = _request(conversation, strategy, options, static)
     plan = pipeline.make_plan(request)
     try:
-        if options.fits(static + plan.tokens):
+        if options.fits(static + request.tokens_before):
             answer = accept(plan, unchanged(plan, strategy.id, FITS), may_be_unchanged=True)
         else:
             answer = await pipeline.run_strategy(request, plan)
     except NoGainError as error:
         answer = accept(plan, unchanged(plan, strategy.id, str(error)), may_be_unchanged=True)
-    mended = mend(plan.messages, answer.shown(plan))
-    more = _more_tokens(plan, answer, mended)
-    if mended and answer.tokens(plan) + more >= plan.tokens:
-        why = "the content that markers point to would have to be put back"
-        answer = accept(plan, unchanged(plan, strategy.id, why), may_be_unchanged=True)
-        mended, more = {}, 0
-    rendered = wire.render(_apply(conversation, plan, answer, mended))
+    rendered = wire.render(_apply(conversation, request, answer))
     shortened = {edit.index: edit.shortenings for edit in answer.edits if edit.shortenings}
     written = ledger.write(
         raw if raw is not None else _messages_in(wire.render(whole or conversation)),
         _messages_in(rendered),
         {} if whole else shortened,
     )
-    references = tuple(each for each in answer.references(plan) if each.index not in mended)
     outcome = pipeline.make_outcome(request, plan, answer, seconds=perf_counter() - started)
-    before, after = static + plan.tokens, static + answer.tokens(plan) + more
+    before, after = static + outcome.tokens_before, static + outcome.tokens_after
     cut = pipeline.cut_warnings(plan) if after < before else ()
     report = replace(
         outcome.report,
@@ -156,7 +150,7 @@ async def condense(
     return Condensed(
         rendered,
         report,
-        replace(written, references=references),
+        replace(written, references=answer.references(plan)),
         answer.receipt or receipt_for(plan, answer),
     )
 
@@ -170,9 +164,9 @@ async def preview(
     """Return the expected result of `condense`; no model is called."""
     static = count_conversation(replace(conversation, messages=()), options.tokenizer).total
     request = _request(conversation, strategy, options, static)
-    if not options.fits(static + request.view.tokens):
+    tokens, messages = static + request.tokens_before, len(conversation.messages)
+    if not options.fits(tokens):
         return await preview_of(request, price_of)
-    tokens, messages = static + request.view.tokens, len(conversation.messages)
     return Preview(0, messages, tokens, tokens, 0, "", (FITS,), strategy.id, 0.0)
 
 
@@ -200,13 +194,19 @@ def _in_shape_of(value: Any, restored: list[Any]) -> Any:
 def _request(
     conversation: Conversation, strategy: Strategy, options: CondenseOptions, static: int
 ) -> Request:
-    messages = conversation.messages
-    counts = count_messages(messages, options.tokenizer)
-    view = View.of(messages, counts, options.tokenizer)
+    sent = View.of(
+        conversation.messages,
+        count_messages(conversation.messages, options.tokenizer),
+        options.tokenizer,
+    )
+    # Lossless leaves references alone. Other strategies may remove the content that they name.
+    view, sent = (sent, sent) if strategy.id == LOSSLESS else _without_references(sent)
+    messages, counts = view.messages, [shown.tokens for shown in view.shown]
     retention = options.retention(strategy)
     goal = None if options.goal is None else max(1, options.goal - static)
     return Request(
         view=view,
+        sent_view=sent,
         strategy=strategy,
         retention=retention,
         goal=max(1, view.tokens) if goal is None else goal,
@@ -236,31 +236,33 @@ def _warnings(plan: Plan, after: int) -> tuple[str, ...]:
     return (f"{over}: too much must stay verbatim, or the strategy does not go further",)
 
 
-def _more_tokens(plan: Plan, answer: Condensation, mended: Mapping[int, Message]) -> int:
-    """Return the tokens that content takes which is put back in place of markers."""
-    counts = {edit.index: edit.tokens for edit in answer.edits}
-    before = sum(counts.get(index, plan.counts[index]) for index in mended)
-    return sum(count_messages(tuple(mended.values()), plan.tokenizer)) - before
+def _without_references(sent: View) -> tuple[View, View]:
+    """Return the view with the content that references stand for, and the view as it is sent.
 
-
-def _apply(
-    conversation: Conversation, plan: Plan, answer: Condensation, mended: Mapping[int, Message]
-) -> Conversation:
-    """Return the conversation that the answer describes, the summary placed for its dialect.
-
-    `mended` are messages in which content was put back that markers pointed to.
+    The second names for each message with references the messages that they point to.
     """
+    shown, whole = list(sent.shown), list(sent.shown)
+    for index, (message, targets) in expand(sent.messages).items():
+        whole[index] = replace(
+            shown[index], message=message, tokens=count_message(message, sent.tokenizer)
+        )
+        shown[index] = replace(shown[index], points_to=tuple(shown[each].id for each in targets))
+    return replace(sent, shown=tuple(whole)), replace(sent, shown=tuple(shown))
+
+
+def _apply(conversation: Conversation, request: Request, answer: Condensation) -> Conversation:
+    """Return the conversation that the answer describes, the summary placed for its dialect."""
+    pointers = pipeline.pointers_that_hold(request, answer)
     shown: list[ShownMessage] = []
     summary, summary_at = None, 0
     for entry in answer.entries:
         if isinstance(entry, SummarizedMessages):
             summary, summary_at = entry.text, len(shown)
         else:
+            kept = pointers.get(entry.index, request.view.shown[entry.index])
             edit = entry if isinstance(entry, EditedMessage) else None
-            message = plan.messages[entry.index] if edit is None else edit.message
-            message = mended.get(entry.index, message)
-            shown.append(ShownMessage("", message, 0, depth=entry.index + 1))
-    view = View(tuple(shown), plan.tokenizer, summary=summary, summary_at=summary_at)
+            shown.append(kept if edit is None else replace(kept, message=edit.message))
+    view = replace(request.view, shown=tuple(shown), summary=summary, summary_at=summary_at)
     return replace(conversation, messages=view.messages_for(conversation.dialect))
 
 

@@ -25,7 +25,10 @@ _log = logging.getLogger("enfold.queue")
 
 
 class LocalRunner:
-    """Tasks in this process, one for each batch that may run at the same time."""
+    """Tasks in this process, one for each batch that may run at the same time.
+
+    They wait until there is work: added here, added by another process, or due again.
+    """
 
     name = "local"
     status = "ok"
@@ -34,7 +37,7 @@ class LocalRunner:
         self._idle = idle
         self._tasks: list[asyncio.Task[None]] = []
         self._wakes: list[asyncio.Event] = []
-        self._stopping = False
+        self._stopped = asyncio.Event()
 
     def start(self, work: OutboxWork) -> None:
         """Handle entries until `stop`."""
@@ -44,6 +47,7 @@ class LocalRunner:
                 self._wakes.append(wake)
                 run = self._run(work, kind, handler, wake)
                 self._tasks.append(asyncio.create_task(run, name=f"queue {kind}"))
+        self._tasks.append(asyncio.create_task(self._watch(work), name="queue watch"))
 
     def wake(self) -> None:
         """Look for entries now."""
@@ -52,7 +56,7 @@ class LocalRunner:
 
     async def stop(self) -> None:
         """Finish the running batches and the entries that must be handled before closing."""
-        self._stopping = True
+        self._stopped.set()
         self.wake()
         await asyncio.gather(*self._tasks)
         self._tasks.clear()
@@ -64,17 +68,26 @@ class LocalRunner:
         while True:
             wake.clear()
             try:
-                while handler.before_closing or not self._stopping:
+                while handler.before_closing or not self._stopped.is_set():
                     if not await work.do_some(kind):
                         break
             except StoreError as error:
                 _log.warning("the outbox cannot be read: %s", error)
-            if self._stopping:
+            if self._stopped.is_set():
                 return
+            await wake.wait()
+
+    async def _watch(self, work: OutboxWork) -> None:
+        """Wake the tasks when entries are due; this only reads."""
+        while not self._stopped.is_set():
             try:
-                await asyncio.wait_for(wake.wait(), self._idle)
+                await asyncio.wait_for(self._stopped.wait(), self._idle)
             except TimeoutError:
-                continue
+                try:
+                    if await work.has_due():
+                        self.wake()
+                except StoreError as error:
+                    _log.warning("the outbox cannot be read: %s", error)
 
 
 class Runner(Protocol):

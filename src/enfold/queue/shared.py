@@ -60,6 +60,11 @@ class OutboxWork:
         self._holder = uuid4().hex
         self.handlers = handlers
 
+    async def has_due(self) -> bool:
+        """Return True if an entry that this process can handle is due."""
+        found = await self._store.read(outbox.due)
+        return any(kind in self.handlers for kind, _ in found)
+
     async def do(self, kind: str, session: SessionKey | None = None) -> int:
         """Handle all due entries of a kind, in one session or in all; return their number."""
         total = 0

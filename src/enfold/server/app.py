@@ -19,9 +19,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from enfold.engine import Engine
 from enfold.modelconfig import DEFAULT_MODEL
 from enfold.sample import AGENT_SESSION, AGENT_TITLE, SESSION, TITLE, read_sample
-from enfold.server.access import Access, Guard, Rates, SignIn, Tokens, allowed_hosts
+from enfold.server.access import Access, Guard, Rates, Segments, SignIn, Tokens, allowed_hosts
 from enfold.server.bodies import Bodies
-from enfold.server.callers import Segments
 from enfold.server.feed import Feeds
 from enfold.server.load import LoadGuard
 from enfold.server.metrics import Health, Metrics

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from enfold.errors import InputError, TooLargeError, TooSlowError
-from enfold.server.callers import find
+from enfold.server.access import find
 from enfold.server.connections import is_whole
 from enfold.server.load import RequestLoad, request_load
 

@@ -25,12 +25,19 @@ def error_response(error: EnfoldError, scope: Scope) -> Response:
     """Return the response for an error."""
     row = facts(error)
     headers = {}
-    if isinstance(error, TooManyError | RateLimitError) and error.retry_after is not None:
-        headers["retry-after"] = str(math.ceil(error.retry_after))
+    if (seconds := retry_after(error)) is not None:
+        headers["retry-after"] = seconds
     if row.status == _UNAUTHORIZED:
         headers["www-authenticate"] = "Bearer"
     body = _body(row.code, str(error), scope, retryable=row.retryable)
     return Json(body, row.status, headers)
+
+
+def retry_after(error: EnfoldError) -> str | None:
+    """Return the seconds after which the request may be repeated, if the error has them."""
+    if isinstance(error, TooManyError | RateLimitError) and error.retry_after is not None:
+        return str(math.ceil(error.retry_after))
+    return None
 
 
 def status_response(status: int, reason: str, scope: Scope, headers: Any = None) -> Response:

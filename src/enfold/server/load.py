@@ -6,7 +6,8 @@ answered with 503 and the time after which it may be repeated. Health checks are
 once.
 
 At most `computing` of these requests compute at a time, and callers take turns: a
-caller with many requests does not delay those of a caller with one.
+caller with many requests does not delay those of a caller with one. Large requests compute in
+threads, and have turns of their own.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from enfold.errors import OverloadError
-from enfold.server.callers import Caller, caller_in, find
+from enfold.server.access import Caller, caller_in, find
 
 ALWAYS_ANSWERED = frozenset({"/healthz", "/readyz"})
 """Paths that no limit holds up: a busy server is not a dead one."""
@@ -49,9 +50,9 @@ class LoadLimits:
     computing_seconds: float = 0.25
     """The time after which a request no longer counts as computing."""
     large_bytes: int = 1 * _MB
-    """A body of the API from this size on is large."""
+    """A body from this size on is large."""
     large_requests: int = 2
-    """Large requests of the API that are worked on at once, one per caller."""
+    """Large requests that are worked on at once, one per caller."""
     large_seconds: float = 10.0
     """The time that a large request waits for its turn."""
 
@@ -167,10 +168,14 @@ class LoadGuard:
         if not self._bytes[key]:
             del self._bytes[key]
 
+    def is_large(self, size: int) -> bool:
+        """Return True if a request of this size waits for a turn."""
+        return size >= self._limits.large_bytes
+
     @asynccontextmanager
     async def turn(self, key: bytes | str, size: int) -> AsyncIterator[None]:
         """Wait for the turn of a large request; raise `OverloadError` if that takes too long."""
-        if size < self._limits.large_bytes:
+        if not self.is_large(size):
             yield
             return
         own = self._callers_turns.setdefault(key, asyncio.Semaphore(1))
@@ -240,8 +245,8 @@ class RequestLoad:
         self.size += size
 
     async def start_computing(self) -> None:
-        """Wait until the complete request may compute."""
-        if self._stop is None:
+        """Wait until the complete request may compute; a large one waits for its turn instead."""
+        if self._stop is None and not self._guard.is_large(self.size):
             self._stop = await self._guard.start_computing(self._key)
 
     def stop_computing(self) -> None:

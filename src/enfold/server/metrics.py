@@ -18,7 +18,7 @@ from enfold.errors import StoreError, facts
 from enfold.events import CompressionFailed, CompressionFinished, Event
 from enfold.jsontext import to_json
 from enfold.records import UsageEvent
-from enfold.server.callers import caller_in, require_owner
+from enfold.server.access import caller_in, require_owner
 from enfold.server.failures import Json
 
 BUCKETS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 120.0)

@@ -23,7 +23,7 @@ from enfold.errors import EnfoldError
 from enfold.events import CompressionFinished, Event
 from enfold.jsontext import dump_text
 from enfold.records import AuditDraft
-from enfold.server.callers import Caller, find, name_in
+from enfold.server.access import Caller, find, name_in
 from enfold.server.failures import error_response, internal_error, request_id
 from enfold.server.metrics import Metrics
 from enfold.text.secrets import hide_in_log

@@ -23,9 +23,8 @@ from starlette.types import ASGIApp
 
 from enfold.engine import Engine
 from enfold.errors import ConfigError, TokenCountError
-from enfold.server.access import is_loopback
+from enfold.server.access import caller_in, is_loopback
 from enfold.server.app import App, create_app, give_sample
-from enfold.server.callers import caller_in
 from enfold.server.connections import PatientProtocol
 from enfold.server.metrics import Metrics
 from enfold.server.proxy.routes import open_proxy

@@ -378,11 +378,12 @@ def view(
     share_across_branches: bool = False,
     without: Collection[str] = (),
     max_tokens: int | None = None,
+    earlier: ViewRows | None = None,
 ) -> ViewRows:
     """Return the rows of the view of the branch that ends at `tip`, or of the current branch.
 
     `without` has the ids of snapshots to ignore. Of a long view with more than `max_tokens`, only
-    the newest messages are read.
+    the newest messages are read. Rows that an `earlier` view has are not read again.
     """
     bottom = tree.tip_node(db, session, tip)
     snapshot = applicable_at(
@@ -394,15 +395,36 @@ def view(
         above = bottom.depth - LONGEST_VIEW
         start, end = (tree.ancestor(db, bottom, depth) for depth in (cutoff_depth, above))
         skipped_tokens = end.path_tokens - start.path_tokens
-    return ViewRows(
+    found = ViewRows(
         session=sessions.get(db, session),
         tip=bottom.id,
         depth=bottom.depth,
         snapshot=snapshot,
-        shown=tuple(entries(db, snapshot)) if snapshot else (),
-        after=tree.line(db, bottom.key, above) if bottom.depth > above else (),
+        shown=(),
+        after=(),
         skipped=above - cutoff_depth,
         skipped_tokens=skipped_tokens,
+    )
+    if earlier is not None and _is_same_start(found, earlier):
+        newer = tree.line(db, bottom.key, earlier.depth) if bottom.depth > earlier.depth else ()
+        if (newer[0].parent if newer else bottom.id) == earlier.tip:
+            return replace(found, shown=earlier.shown, after=earlier.after + newer)
+    return replace(
+        found,
+        shown=tuple(entries(db, snapshot)) if snapshot else (),
+        after=tree.line(db, bottom.key, above) if bottom.depth > above else (),
+    )
+
+
+def _is_same_start(one: ViewRows, other: ViewRows) -> bool:
+    """Return True if two views begin after the same cutoff, with the same summary.
+
+    Messages, edits and manifests never change, and an id names one message of a session.
+    """
+    return (
+        (one.session.key, one.session.created_at) == (other.session.key, other.session.created_at)
+        and (one.snapshot and one.snapshot.id) == (other.snapshot and other.snapshot.id)
+        and one.skipped == other.skipped == 0
     )
 
 

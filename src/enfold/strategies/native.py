@@ -140,14 +140,16 @@ async def _revised(
         missing = await compute_async(review.missing, summary.text)
         return ReviewedSummary(summary, missing)
     first = await compute_async(_reviewed, summary, review)
-    if not first.faults or len(parts) > 1:
-        return first  # a revision would take as many calls again
+    if not first.faults:
+        return first
     again = replace(
         request,
         draft=summary.text,
         missing=first.missing,
         invented=tuple(item for _, item in first.invented),
     )
+    if len(parts) > 1 or len(divide(again, summarizer.max_input)) > 1:
+        return first  # a revision would take as many calls again, or does not fit
     try:
         revised = await _summarize_parts(summarizer, [again], most)
     except SummaryError as error:

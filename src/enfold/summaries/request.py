@@ -263,7 +263,8 @@ def fit(request: SummaryRequest, max_input: int) -> SummaryRequest:
 
 def input_budget(request: SummaryRequest, max_input: int) -> int:
     """Return the tokens of messages in one request, next to everything else that it contains."""
-    taken = get(request.tokenizer).count(request.previous or "")
+    others = (request.previous or "", request.draft or "", *request.missing, *request.invented)
+    taken = sum(get(request.tokenizer).count_many(others))
     taken += sum(_sizes(request.recent, request))
     return max(_MIN_INPUT, max_input - request.max_tokens - taken - _INSTRUCTION_TOKENS)
 
@@ -366,6 +367,10 @@ def begin_call() -> None:
         watch.limit.reschedule(asyncio.get_running_loop().time() + watch.seconds)
 
 
+def _key_of(author: str, request: SummaryRequest) -> str:
+    return blake2b(repr((author, request)).encode(), digest_size=16).hexdigest()
+
+
 async def summarize_parts(
     author: str,
     parts: Sequence[SummaryRequest],
@@ -377,12 +382,13 @@ async def summarize_parts(
     written again, and cost nothing.
     """
     watch, summary = _CURRENT.get(), None
+    stored = None if watch is None else watch.parts
     costs: list[float | None] = []
     notes: list[str] = []
     for number, part in enumerate(parts, 1):
         request = part if summary is None else replace(part, previous=summary.text)
-        key = blake2b(repr((author, request)).encode(), digest_size=16).hexdigest()
-        kept = await watch.parts.get(key) if watch is not None and watch.parts is not None else None
+        key = _key_of(author, request) if stored is not None else ""
+        kept = await stored.get(key) if stored is not None else None
         if kept is None:
             if watch is not None and watch.on_part is not None:
                 watch.on_part(number, len(parts))
@@ -391,8 +397,8 @@ async def summarize_parts(
             except SummaryError as error:
                 error.cost = add([*costs, error.cost])
                 raise
-            if watch is not None and watch.parts is not None:
-                await watch.parts.keep(key, summary)
+            if stored is not None:
+                await stored.keep(key, summary)
         else:
             summary = kept
         costs.append(summary.cost)

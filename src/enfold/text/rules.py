@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import islice
+from threading import Lock
 from typing import Literal, NamedTuple, TypeAlias
 
 from enfold.text import harness
@@ -296,6 +297,16 @@ class _RuleTables(NamedTuple):
 
 @cache
 def _tables() -> _RuleTables:
+    """Return the tables; threads that need them at once wait for the first one to build them."""
+    with _BUILDING:
+        return _build_tables()
+
+
+_BUILDING = Lock()
+
+
+@cache
+def _build_tables() -> _RuleTables:
     path = files(__package__).joinpath("rules.toml")
     table = tomllib.loads(path.read_text(encoding="utf-8"))
     weights, words = table.pop("weights"), table.pop("words")

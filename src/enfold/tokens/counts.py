@@ -230,6 +230,7 @@ Content = TypeVar("Content", bound=Conversation | Sequence[Any])
 Params = ParamSpec("Params")
 Result = TypeVar("Result")
 
+_COMPUTE_THREAD = "enfold-compute"
 _COUNTING_THREADS = min(4, cpu_count() or 1)
 _SMALL_MESSAGES = 50
 _SMALL_CHARACTERS = 40_000
@@ -262,12 +263,16 @@ async def compute_async(
     """Run a long computation in the one compute thread, one after the other.
 
     Several threads would not be faster, because the interpreter runs one at a time. A request that
-    comes meanwhile would wait for each of them in turn, dozens of times.
+    comes meanwhile would wait for each of them in turn, dozens of times. A computation that starts
+    another one, such as a strategy that condenses a part by itself, runs it in its place.
     """
     import asyncio
     from contextvars import copy_context
+    from threading import current_thread
 
-    thread = _threads("enfold-compute", 1, getpid())
+    if current_thread().name.startswith(_COMPUTE_THREAD):
+        return work(*args, **kwargs)
+    thread = _threads(_COMPUTE_THREAD, 1, getpid())
     call = partial(copy_context().run, work, *args, **kwargs)
     return await asyncio.get_running_loop().run_in_executor(thread, call)
 

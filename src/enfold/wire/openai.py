@@ -177,6 +177,8 @@ def _render_all(messages: Iterable[Message]) -> list[dict[str, Any]]:
 
 
 def _render(message: Message) -> dict[str, Any]:
+    if _is_unchanged(message):
+        return dict(message.extras)
     raw = with_defaults(message.extras, role=message.role)
     if _ROLES.get(raw["role"]) != message.role:
         raw["role"] = message.role
@@ -201,6 +203,15 @@ def _render(message: Message) -> dict[str, Any]:
         _put_back_refusal(raw, parts)
         _put_back_calls(raw, calls)
     return raw
+
+
+def _is_unchanged(message: Message) -> bool:
+    """Return True for a text as it was parsed: nearly all messages of a chat."""
+    extras = message.extras
+    if extras.keys() != _PLAIN or message.name or _ROLES.get(extras["role"]) != message.role:
+        return False
+    part = message.parts[0] if len(message.parts) == 1 else None
+    return isinstance(part, Text) and part.text is extras["content"]
 
 
 def _has_separate_field(part: Part) -> bool:

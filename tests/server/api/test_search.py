@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.histories import LONG_RESULT
 from tests.server.conftest import Client
 
 
@@ -51,16 +52,8 @@ async def test_a_question_is_answered_from_one_session(ann: Client, ben: Client)
 
 
 async def test_a_tool_call_opens_its_whole_result(client: Client) -> None:
-    output = "\n".join(f"line {n} of the log" for n in range(400))
-    calls = [{"id": "read1", "type": "function", "function": {"name": "read", "arguments": "{}"}}]
-    messages = [
-        {"role": "user", "content": "Read it."},
-        {"role": "assistant", "content": None, "tool_calls": calls},
-        {"role": "tool", "tool_call_id": "read1", "content": output},
-        *({"role": "user", "content": text} for text in ("Thanks.", "What now?")),
-    ]
     await client.post("/api/sessions", json={"id": "log"})
-    await client.post("/api/sessions/log/messages", json={"messages": messages})
+    await client.post("/api/sessions/log/messages", json={"messages": LONG_RESULT})
     query = {"reference": "read1", "tokens": "50000"}
     opened = (await client.get("/api/sessions/log/recall", params=query)).json()
-    assert [each["text"] for each in opened["passages"]] == [output]
+    assert [each["text"] for each in opened["passages"]] == [LONG_RESULT[2]["content"]]

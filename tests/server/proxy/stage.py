@@ -17,7 +17,7 @@ from starlette.routing import Route
 from enfold.engine import Engine
 from enfold.records import UsageTotal
 from enfold.server import create_app
-from enfold.server.callers import ON_THIS_MACHINE
+from enfold.server.access import ON_THIS_MACHINE
 from enfold.server.metrics import Metrics
 from enfold.server.proxy.background import BackgroundCompressions
 from enfold.server.proxy.client import ProxyNamespaces

@@ -14,14 +14,15 @@ import pytest
 from enfold.budget import Decision, Limits, Load, Policy, decide
 from enfold.errors import SummaryError
 from enfold.messages import Message
-from enfold.server.proxy.background import IDLE_MARK, BackgroundCompressions
-from enfold.testing import assistant, call
+from enfold.server.proxy.background import EARLIEST, BackgroundCompressions
+from enfold.testing import ScriptedSummarizer, assistant, call
 from enfold.testing.provider import ProviderRequest, StrictProvider
 from tests.server.proxy.stage import WINDOW, question, stage
 
 LIMITS = Limits(100_000, 10_000)
 KEY = ("", "session")
 LONG = 3_600.0
+KEYS = {"authorization": "Bearer k"}
 
 
 def at(tokens: int) -> Decision:
@@ -74,6 +75,29 @@ async def test_it_starts_early_only_if_it_would_be_late_otherwise(
         clock.now += seconds
         await _settle()
     assert work.begun == starts
+    await background.close()
+
+
+async def test_with_a_slow_summarizer_it_starts_before_the_early_mark() -> None:
+    clock, slow, work = Clock(), Compression(), Compression()
+    background = BackgroundCompressions(idle_seconds=LONG, clock=clock)
+
+    async def grow(session: str) -> None:
+        for tokens in (62_000, 64_000):
+            assert at(tokens).action == "keep"
+            background.consider(("", session), at(tokens), 0, work)
+            clock.now += 5.0
+            await _settle()
+
+    await grow("before")
+    assert work.begun == 0
+    background.consider(("", "slow"), at(91_000), 0, slow)
+    await _settle()
+    clock.now += 300.0
+    slow.open.set()
+    await background.idle()
+    await grow("after")
+    assert work.begun == 1
     await background.close()
 
 
@@ -147,7 +171,7 @@ async def test_an_idle_agent_loses_old_output_and_no_model_is_called(tmp_path: P
 
     messages: list[Any] = [{"role": "user", "content": "Look at everything."}]
     tools = [{"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}]
-    headers, sizes = {"authorization": "Bearer k"}, list[int]()
+    sizes = list[int]()
     with StrictProvider(script) as provider:
         async with (
             stage(
@@ -156,7 +180,7 @@ async def test_an_idle_agent_loses_old_output_and_no_model_is_called(tmp_path: P
                 provider_address=provider.address,
                 compressions=background,
             ) as on,
-            httpx.AsyncClient(base_url=on.address, headers=headers, timeout=60) as client,
+            httpx.AsyncClient(base_url=on.address, headers=KEYS, timeout=60) as client,
         ):
             await on.engine.set("proxy_client_key", True)
             for step in range(20):
@@ -180,7 +204,7 @@ async def test_an_idle_agent_loses_old_output_and_no_model_is_called(tmp_path: P
     assert snapshot.text is None
     assert sizes[-1] < sizes[-2] * 0.8
     limit = decide(Load(sizes[-2]), Limits(WINDOW, 500), Policy())
-    assert limit.early_tokens * IDLE_MARK < sizes[-2] < limit.early_tokens
+    assert limit.early_tokens * EARLIEST < sizes[-2] < limit.early_tokens
 
 
 async def test_after_three_failures_it_is_left_to_the_request_that_needs_it() -> None:
@@ -190,6 +214,36 @@ async def test_after_three_failures_it_is_left_to_the_request_that_needs_it() ->
         background.consider(KEY, at(tokens), 0, work)
         await _settle()
     assert work.begun == 3
+
+
+async def test_no_client_waits_for_a_summarizer_that_failed_in_the_background(
+    tmp_path: Path,
+) -> None:
+    broken = ScriptedSummarizer(SummaryError("away"))
+    background = BackgroundCompressions(idle_seconds=LONG)
+    database = f"sqlite:///{tmp_path / 'proxy.db'}"
+    messages: list[Any] = []
+    async with (
+        stage(database, background=True, compressions=background, broken=broken) as on,
+        httpx.AsyncClient(base_url=on.address, headers=KEYS, timeout=60) as client,
+    ):
+        await on.engine.set("summarizer", "broken")
+        await on.engine.set("on_failure", "local")
+        for step in range(40):
+            messages.append({"role": "user", "content": question(step)})
+            before = len(broken.requests)
+            body = {"model": "small", "messages": messages, "max_tokens": 99}
+            reply = await client.post("/v1/chat/completions", json=body)
+            if reply.headers["x-enfold-decision"] == "compressed":
+                break
+            messages.append(reply.json()["choices"][0]["message"])
+            await on.proxy.idle()
+            await background.idle()
+        (record,) = await on.engine.sessions(namespace=await on.namespace("k"))
+        session = await on.engine.find(record.id, namespace=await on.namespace("k"))
+        (snapshot,) = await session.summaries()
+    assert before == len(broken.requests) > 0
+    assert snapshot.author == "local"
 
 
 async def test_what_it_remembers_is_limited() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from enfold.server.callers import ON_THIS_MACHINE, Caller
+from enfold.server.access import ON_THIS_MACHINE, Caller
 from enfold.server.proxy.routes import open_proxy_namespaces
 from enfold.wiring import open_engine
 

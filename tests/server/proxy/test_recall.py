@@ -16,7 +16,7 @@ from google.genai import errors as google_errors
 from starlette.responses import JSONResponse, Response
 
 import enfold
-from enfold.server.callers import ON_THIS_MACHINE
+from enfold.server.access import ON_THIS_MACHINE
 from enfold.server.proxy.recall import answer_recall
 from enfold.testing import assistant, call, result
 from tests.server.proxy.stage import Stage, stage

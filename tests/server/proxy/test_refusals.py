@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from enfold.errors import BlockedError, UnavailableError
+from enfold.errors import BlockedError, OverloadError, UnavailableError
 from enfold.server.proxy.client import error_response, is_overflow_response
 
 
@@ -33,6 +33,8 @@ def test_a_blocked_session_says_how_to_go_on(provider: str, path: tuple[str, str
 def test_what_may_pass_is_worth_another_try() -> None:
     status, headers, _ = error_response(UnavailableError("gone"), "anthropic")
     assert (status, dict(headers)[b"x-should-retry"]) == (503, b"true")
+    status, headers, _ = error_response(OverloadError("busy", retry_after=1.2), "anthropic")
+    assert (status, dict(headers)[b"retry-after"]) == (503, b"2")
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,21 @@ async def test_a_marker_gets_its_content_back_when_its_target_leaves(strategy: s
     assert enfold.restore(more, once.ledger)[: len(given)] == given
 
 
+async def test_content_that_is_put_back_counts_towards_the_target() -> None:
+    session = Session().read("a.py", numbered(APP))
+    session.messages += tail() * 9
+    session.read("a.py", numbered(APP))
+    once = await enfold.condense(
+        wire.render(Conversation(tuple(session.end())), "openai"), "lossless"
+    )
+    more = [*once.messages, *wire.render(Conversation(tuple(tail())), "openai")]
+    target = enfold.count(more) * 2 // 3
+    twice = await enfold.condense(more, "native", target=target)
+    assert not dangling(wire.parse(twice.messages).messages)
+    assert twice.report.tokens_after <= target
+    assert enfold.restore(twice.messages, twice.ledger) == more
+
+
 @given(sessions(), st.sampled_from(NEXT), st.sampled_from(["openai", "anthropic", "enfold"]))
 @settings(max_examples=25)
 async def test_no_chain_leaves_a_marker_without_its_target(

@@ -15,6 +15,7 @@ from enfold.engine.profiles import ListedProfile, ProfileTest
 from enfold.errors import AccessError
 from enfold.llm.calls import Secret
 from enfold.modelconfig import DEFAULT_MODEL, ModelConfig
+from enfold.server.access import name_in, require_owner
 from enfold.server.api.shapes import (
     Shape,
     StrictRoute,
@@ -25,7 +26,6 @@ from enfold.server.api.shapes import (
     checked,
     example,
 )
-from enfold.server.callers import name_in, require_owner
 from enfold.settings import SettingValue, setting_values
 from enfold.strategies import contract, presets
 from enfold.strategies.contract import AnyStrategyKind

@@ -35,9 +35,8 @@ from starlette.types import Scope
 from enfold.engine import Engine, Session
 from enfold.errors import TooLargeError
 from enfold.jsontext import json_fields, loads, to_json
-from enfold.server.access import Tokens
+from enfold.server.access import Caller, Tokens, caller_in, name_in, require_owner
 from enfold.server.bodies import too_large, unpacked
-from enfold.server.callers import Caller, caller_in, name_in, require_owner
 from enfold.server.failures import Json
 from enfold.server.feed import Feeds
 from enfold.server.load import request_load

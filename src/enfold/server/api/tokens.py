@@ -12,6 +12,7 @@ from pydantic import Field
 from enfold.engine.access import Namespace
 from enfold.errors import InputError, NotFoundError
 from enfold.records import AccessToken, AuditEntry, check_name
+from enfold.server.access import name_in
 from enfold.server.api.shapes import (
     Limit,
     Shape,
@@ -23,7 +24,6 @@ from enfold.server.api.shapes import (
     count,
     example,
 )
-from enfold.server.callers import name_in
 
 router = APIRouter(prefix="/api", tags=["access"], route_class=StrictRoute)
 

@@ -1,12 +1,13 @@
 """Background compressions: no client waits for them, and they start when they cost little.
 
-A compression replaces the prefix that the provider has cached. Past the early mark it starts
+A compression replaces the prefix that the provider has cached. It starts
 
-- at once if the next one would come too late: past the threshold, or if the requests that arrive
-  while a summary is written would fill the window;
-- else when the session has been idle for so long that the provider is about to drop its cache: the
-  next request would have to write all of it again in any case, and a summary request is still
-  served from the cache.
+- at once if a later one would come too late: past the threshold, or if the requests that arrive
+  while a summary is written would fill the window. Sessions that grow fast and slow summarizers
+  therefore start before the early mark;
+- else past the early mark, when the session has been idle for so long that the provider is about to
+  drop its cache: the next request would have to write all of it again in any case, and a summary
+  request is still served from the cache.
 
 Nothing is lost if one fails or the process ends: it comes again with a later request.
 """
@@ -34,8 +35,8 @@ CACHE_SECONDS = 300.0
 """Seconds for which providers keep a prompt in their cache after its last use, at least."""
 IDLE_SECONDS = 240.0
 """Seconds without a request after which a compression starts that is not urgent."""
-IDLE_MARK = 0.8
-"""Share of the early mark from which an idle session is compressed without a model."""
+EARLIEST = 0.8
+"""Share of the early mark from which a session is compressed if it grows fast or is idle."""
 _USUAL_SECONDS = 30.0
 """The expected duration of a compression before one was measured."""
 _SPARE_REQUESTS = 2
@@ -124,7 +125,7 @@ class BackgroundCompressions:
         self._clock = clock
         self._call_later = call_later
         self._seconds = _USUAL_SECONDS
-        """The duration of a compression, on average."""
+        """The duration of a compression that is not for an idle session, on average."""
         self._tasks: dict[SessionName, asyncio.Task[None]] = {}
         self._waiting: OrderedDict[SessionName, _Waiting] = OrderedDict()
         self._paces: OrderedDict[SessionName, SessionPace] = OrderedDict()
@@ -163,9 +164,8 @@ class BackgroundCompressions:
         self._drop_waiting(key)
         if key in self._tasks or pace.failures >= _MAX_FAILURES:
             return
-        is_early = decision.action != "keep"
-        if decision.action == "must" or (is_early and self._would_be_late(decision, pace)):
-            self._start(key, work)
+        if decision.action == "must" or self._would_be_late(decision, pace):
+            self._start(key, partial(self._measure, work))
             return
         if idle_work is None:
             return
@@ -187,6 +187,9 @@ class BackgroundCompressions:
 
     def _would_be_late(self, decision: Decision, pace: SessionPace) -> bool:
         """Return True if the window would be full before a later compression had ended."""
+        is_automatic = decision.reason in {"fits", "early_mark"}
+        if not is_automatic or decision.tokens <= decision.early_tokens * EARLIEST:
+            return False
         if pace.seconds is None or pace.growth is None:
             return False
         requests = ceil(self._seconds / max(pace.seconds, 0.001)) + _SPARE_REQUESTS
@@ -200,9 +203,7 @@ class BackgroundCompressions:
     async def _run(self, key: SessionName, work: Work) -> None:
         try:
             async with self._turns:
-                begin = self._clock()
                 await work()
-            self._seconds = _average(self._seconds, self._clock() - begin) or _USUAL_SECONDS
             self._note_failures(key, 0)
         except EnfoldError as error:
             pace = self._paces.get(key)
@@ -210,6 +211,17 @@ class BackgroundCompressions:
             _log.warning("session %s: a background compression failed: %s", key[1], error)
         finally:
             del self._tasks[key]
+
+    async def _measure(self, work: Work) -> None:
+        begin = self._clock()
+        await work()
+        self._seconds = (self._seconds + self._clock() - begin) / 2
+
+    def take_failure(self, key: SessionName) -> bool:
+        """Return True if the session's last compression failed, and forget that."""
+        pace = self._paces.get(key)
+        self._note_failures(key, 0)
+        return pace is not None and pace.failures > 0
 
     def _note_failures(self, key: SessionName, failures: int) -> None:
         if key in self._paces:

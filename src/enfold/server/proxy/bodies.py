@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache
 from hashlib import sha256
-from itertools import chain
+from itertools import accumulate, chain
 from operator import attrgetter
 from secrets import token_hex
 from typing import (
@@ -163,14 +163,20 @@ def has_too_much_text(raw: bytes) -> bool:
     Attachments in base64 do not count.
     """
     # In slices, because other threads wait while one is searched.
-    slices = [raw[start : start + _SLICE] for start in range(0, len(raw), _SLICE)]
-    if raw.count(b"{") > MAX_OBJECTS and (
-        sum(len(_OBJECT.findall(part)) for part in slices) > MAX_OBJECTS
+    slices = [(start, start + _SLICE) for start in range(0, len(raw), _SLICE)]
+    if _exceeds(MAX_OBJECTS, (raw.count(b"{", *part) for part in slices)) and _exceeds(
+        MAX_OBJECTS, (len(_OBJECT.findall(raw, *part)) for part in slices)
     ):
         return True
     if len(raw) <= MAX_TEXT:
         return False
-    return sum(len(part.translate(None, _BASE64)) for part in slices) * _TEXT_RATIO > MAX_TEXT
+    others = (len(raw[start:end].translate(None, _BASE64)) for start, end in slices)
+    return _exceeds(MAX_TEXT // _TEXT_RATIO, others)
+
+
+def _exceeds(limit: int, numbers: Iterable[int]) -> bool:
+    """Return True as soon as the sum of the first numbers is above the limit."""
+    return any(total > limit for total in accumulate(numbers))
 
 
 def has_long_texts(body: RequestBody) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Coroutine, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
@@ -20,7 +21,8 @@ from enfold.errors import BlockedError, EnfoldError, facts
 from enfold.jsontext import dumps
 from enfold.llm.calls import Connection, Secret
 from enfold.records import KEY_NAMESPACE
-from enfold.server.callers import Header, caller_in, find
+from enfold.server.access import Header, caller_in, find
+from enfold.server.failures import retry_after
 from enfold.server.load import RequestLoad, request_load
 from enfold.server.proxy.upstream import WITHOUT_BODY
 from enfold.wire import Wire
@@ -58,6 +60,10 @@ class HttpRequest:
         found = find(self.headers, name)
         return None if found is None else found.decode("latin-1")
 
+    def turn(self, size: int) -> AbstractAsyncContextManager[None]:
+        """Wait until a body of this size may be read."""
+        return nullcontext() if self.load is None else self.load.turn(size)
+
     def api_key(self) -> str | None:
         """Return the client's key for its provider."""
         # A header that holds nothing but the key counts before `authorization`.
@@ -87,6 +93,9 @@ async def read_http_request(scope: Scope, receive: Receive) -> HttpRequest | Non
         chunks.append(message.get("body", b""))
         if not message.get("more_body"):
             break
+    # A long body is joined in a thread, which lets others run meanwhile.
+    raw = chunks[0] if len(chunks) == 1 else await asyncio.to_thread(b"".join, chunks)
+    chunks.clear()
     path, headers = scope["path"], list(scope["headers"])
     exact_path = (scope.get("raw_path") or path.encode()).decode("latin-1")
     query = scope.get("query_string", b"").decode("latin-1")
@@ -99,7 +108,7 @@ async def read_http_request(scope: Scope, receive: Receive) -> HttpRequest | Non
         method=scope["method"],
         path=f"{exact_path}?{query}" if query else exact_path,
         headers=headers,
-        raw=b"".join(chunks),
+        raw=raw,
         upstream=found.upstream if found is not None else wire.find_upstream(path, headers),
         wire=found,
         model=model,
@@ -182,6 +191,8 @@ def error_response(
         (b"content-type", b"application/json"),
         (b"x-should-retry", b"true" if should_retry else b"false"),
     ]
+    if (seconds := retry_after(error)) is not None:
+        headers.append((b"retry-after", seconds.encode()))
     if isinstance(error, BlockedError):
         headers.append((b"x-enfold-decision", b"blocked"))
         headers.append((b"x-enfold-session", (error.session or "").encode("latin-1", "replace")))

@@ -26,7 +26,7 @@ from enfold.errors import EnfoldError, InputError, NotFoundError, StoreError, Un
 from enfold.identity import content_hash
 from enfold.jsontext import dumps, loads
 from enfold.messages import Message, Text, ToolCall
-from enfold.server.callers import Header
+from enfold.server.access import Header
 from enfold.server.proxy.bodies import RequestBody, parse_message
 from enfold.server.proxy.client import error_response
 from enfold.server.proxy.upstream import (

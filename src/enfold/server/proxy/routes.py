@@ -19,8 +19,8 @@ from enfold.engine import Engine
 from enfold.engine.recognition import ProxiedConversations
 from enfold.errors import EnfoldError, InputError, StoreError
 from enfold.records import UsageEvent, check_name, conversation_name
+from enfold.server.access import Header
 from enfold.server.bodies import unpacked
-from enfold.server.callers import Header
 from enfold.server.proxy.assembly import MARKER_COPIED, tools_with_marker
 from enfold.server.proxy.background import BackgroundCompressions
 from enfold.server.proxy.bodies import (
@@ -33,7 +33,6 @@ from enfold.server.proxy.bodies import (
     has_long_texts,
     has_too_much_text,
 )
-from enfold.server.proxy.chains import can_be_continued, complete_request, thread_of
 from enfold.server.proxy.client import (
     ClientResponse,
     HttpRequest,
@@ -53,6 +52,9 @@ from enfold.server.proxy.recorder import (
     ResponseRecorder,
     SaveReply,
     UsageWriter,
+    can_be_continued,
+    complete_request,
+    thread_of,
 )
 from enfold.server.proxy.turn import (
     ForwardedRequest,
@@ -110,7 +112,6 @@ class Proxy:
         self._usage = UsageWriter(conversations.add_usage, on_usage)
         self._responses = engine.responses
         self._prefixes = PrefixCache()
-        self._large_bodies = asyncio.Semaphore(1)
         self._upstream = upstream
         self._find_namespace = find_namespace
         self._body_limit = body_limit
@@ -171,7 +172,7 @@ class Proxy:
         name = http.header(b"x-enfold-session")
         check_name("x-enfold-session", name or "")
         try:
-            parsed = await self._parse(http.wire, await self._decompressed(http))
+            parsed = await self._parse(http, http.wire)
             if parsed is None:
                 return None, TOO_LONG_TO_READ
             body, prefix = parsed
@@ -212,16 +213,18 @@ class Proxy:
         )
         return request, None
 
-    async def _parse(self, wire: Wire, raw: bytes) -> tuple[RequestBody, BodyPrefix | None] | None:
+    async def _parse(
+        self, http: HttpRequest, wire: Wire
+    ) -> tuple[RequestBody, BodyPrefix | None] | None:
         """Return the body, cut into messages; None if it is too long to be read.
 
-        Large bodies are read one after the other in a thread, so that others are answered
-        meanwhile.
+        Large bodies are read in turn in a thread, so that others are answered meanwhile.
         """
+        raw = await self._decompressed(http)
         if len(raw) < LARGE_BODY:
             parsed = self._prefixes.parse(wire, raw)
         else:
-            async with self._large_bodies:
+            async with http.turn(len(raw)):
                 if await asyncio.to_thread(has_too_much_text, raw):
                     return None
                 parsed = await asyncio.to_thread(self._prefixes.parse, wire, raw)

@@ -20,15 +20,15 @@ from typing import Any, Literal, TypeAlias, TypeVar
 from enfold import wire
 from enfold.budget import Decision, Load, decide
 from enfold.engine import Engine, Session, compression
+from enfold.engine.profiles import LOCAL
 from enfold.engine.recognition import (
-    BY_CUTOFF,
     ClientHistory,
     ProxiedConversations,
     RecognisedHistory,
     Recording,
     Sender,
 )
-from enfold.engine.state import CallOptions, ClientModel
+from enfold.engine.state import BY_CUTOFF, CallOptions, ClientModel
 from enfold.errors import (
     BlockedError,
     CompressionError,
@@ -43,11 +43,12 @@ from enfold.jsontext import dumps
 from enfold.llm.calls import Connection
 from enfold.llm.gateway import ModelGateway
 from enfold.modelconfig import ModelConfig
+from enfold.pipeline import Outcome
 from enfold.receipt import RestorableBy
 from enfold.records import NO_SNAPSHOT, Snapshot
 from enfold.server.proxy.assembly import OutgoingMessage, ViewFormat, assemble_view
 from enfold.server.proxy.background import (
-    IDLE_MARK,
+    EARLIEST,
     BackgroundCompressions,
     SessionName,
     Work,
@@ -60,7 +61,6 @@ from enfold.server.proxy.bodies import (
     parse_message,
     parse_messages,
 )
-from enfold.server.proxy.chains import is_complete_reply, save_response
 from enfold.server.proxy.client import has_compacted
 from enfold.server.proxy.recall import (
     RecallContext,
@@ -69,6 +69,7 @@ from enfold.server.proxy.recall import (
     find_replacements,
     offer_recall,
 )
+from enfold.server.proxy.recorder import is_complete_reply, save_response
 from enfold.server.proxy.summary_request import (
     CallModel,
     ForwardedConversation,
@@ -341,7 +342,7 @@ class ProxyPipeline:
         is_blocked = session is not None and session.blocked is not None
         if not analysis.recognised.settings.background or is_blocked:
             return
-        is_near = decision.tokens > decision.early_tokens * IDLE_MARK
+        is_near = decision.tokens > decision.early_tokens * EARLIEST
         if is_near and (body.wire.compacts_itself(body.field) or self._is_diverging(analysis)):
             return
         key = (analysis.request.namespace, analysis.name)
@@ -359,7 +360,7 @@ class ProxyPipeline:
         has_saved = analysis.recognised.snapshot is not None
         if decision.action == "should" and (has_saved or not is_agent):
             return work
-        is_near = decision.tokens > decision.early_tokens * IDLE_MARK
+        is_near = decision.tokens > decision.early_tokens * EARLIEST
         is_automatic = decision.reason in {"fits", "early_mark"}
         return partial(work, by_model=False) if is_agent and is_near and is_automatic else None
 
@@ -641,8 +642,7 @@ class ProxyPipeline:
             if recognised.session is not None:
                 compression.refuse_if_blocked(recognised.session, recognised.settings.on_failure)
             session = await self._record_now(analysis)
-            async with self._client_model(analysis) as client_model:
-                outcome = await session.compress_due(self._options(analysis, client_model))
+            outcome = await self._compress_due(session, analysis)
         except (BlockedError, CompressionError) as error:
             if recognised.settings.on_failure == "pass":
                 return analysis.forward(NOT_COMPRESSED)
@@ -656,19 +656,34 @@ class ProxyPipeline:
         self._compressed.append(_CompressedHistory.of(analysis))
         return replace(forwarded, decision="compressed", tokens_before=analysis.tokens_before)
 
+    async def _compress_due(self, session: Session, analysis: RequestAnalysis) -> Outcome:
+        """Compress while a client waits: not for a model that has just failed in the background."""
+        key = (analysis.request.namespace, analysis.name or "")
+        has_failed = self._background.take_failure(key)
+        if has_failed and analysis.recognised.settings.on_failure == "local":
+            compression_cause.set("summarizer-failed")
+            options = self._options(analysis)
+            settings = {**options.settings, "summarizer": LOCAL}
+            return await session.compress_due(replace(options, settings=settings))
+        async with self._client_model(analysis) as client_model:
+            return await session.compress_due(self._options(analysis, client_model))
+
     async def _compress_early(self, analysis: RequestAnalysis, *, by_model: bool = True) -> None:
         """Compress the session before a request needs it; without a summary if not by a model."""
         compression_cause.set("background")
         session = await self._record_now(analysis)
+        options = self._options(analysis)
+        settings = {
+            **options.settings,
+            **self._default_strategy(analysis, summarizes=by_model),
+            "early_mark": analysis.recognised.settings.early_mark * EARLIEST,
+        }
+        options = replace(options, settings=settings, must_pay=not by_model)
         if not by_model:
-            options = self._options(analysis)
-            strategy = self._default_strategy(analysis, summarizes=False)
-            mark = analysis.recognised.settings.early_mark * IDLE_MARK
-            settings = {**options.settings, **strategy, "early_mark": mark}
-            await session.compress_early(replace(options, settings=settings, must_pay=True))
+            await session.compress_early(options)
             return
         async with self._client_model(analysis) as client_model:
-            outcome = await session.compress_early(self._options(analysis, client_model))
+            outcome = await session.compress_early(replace(options, client_model=client_model))
         if outcome.compressed:
             self._compressed.append(_CompressedHistory.of(analysis))
 

@@ -17,7 +17,7 @@ import aiohttp
 from yarl import URL
 
 from enfold.errors import UnavailableError
-from enfold.server.callers import Header
+from enfold.server.access import Header
 
 WITHOUT_BODY = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
 """Statuses of responses that have no body."""

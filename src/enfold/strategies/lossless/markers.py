@@ -340,35 +340,6 @@ def expand(messages: Sequence[Message]) -> dict[int, tuple[Message, frozenset[in
     }
 
 
-def mend(messages: Sequence[Message], shown: Mapping[int, Message]) -> dict[int, Message]:
-    """Return the shown messages whose markers point to content that is no longer shown, mended.
-
-    `messages` are those of before a condensation, `shown` are the ones after it by the same index.
-    """
-    mended: dict[int, Message] = {}
-    for index, (expanded, targets) in expand(messages).items():
-        if index not in shown or all(shown.get(each) == messages[each] for each in targets):
-            continue
-        is_kept = shown[index] == messages[index]
-        mended[index] = expanded if is_kept else _with_notes(shown[index])
-    return mended
-
-
-def _with_notes(message: Message) -> Message:
-    """Return an edited message with notes in place of its markers."""
-    changed: dict[tuple[int, int, Path], str] = {}
-    for each in texts_of_messages([message]):
-        if each.is_result and has_marker(each.text):
-            pieces: list[str] = []
-            at = 0
-            for marker in find_markers(each.text):
-                if marker.name:
-                    pieces += (each.text[at : marker.start], _content(marker, ()))
-                    at = marker.stop
-            changed[each.part, each.inner, each.path] = "".join([*pieces, each.text[at:]])
-    return with_texts(message, changed)
-
-
 def _expanded(texts: Sequence[ResultText], holder: int, names: Names) -> tuple[str, set[int]]:
     """Return a text with the content of its markers, and the messages that those point to."""
     text = texts[holder].text
