@@ -62,7 +62,7 @@ def test_a_summary_without_what_the_user_said_is_taken_with_a_warning() -> None:
     assert accept(tight, folded("They talked.")).warnings == ()
 
 
-def test_where_nothing_can_be_restored_it_is_lost() -> None:
+def test_items_without_a_way_back_are_lost() -> None:
     irreversible = replace(PLAN, restorable_by=None)
     taken = accept(irreversible, folded(" ".join(PATHS)))
     assert taken.receipt is not None
@@ -82,7 +82,7 @@ def test_an_answer_that_changes_nothing_takes_nothing() -> None:
     assert taken.receipt.total == ItemCount()
 
 
-def test_of_an_edited_message_only_the_parts_that_changed_have_left() -> None:
+def test_only_changed_parts_of_an_edited_message_have_left() -> None:
     before = user("keep docs/a.md", *user("cut docs/b.md " + "alpha " * 50).parts)
     after = replace(before, parts=(before.parts[0], user("cut").parts[0]))
     plan = replace(PLAN, messages=(before, *CHAT[1:]))
@@ -104,7 +104,7 @@ def test_the_earlier_summary_leaves_with_what_is_folded() -> None:
     assert "etc/old.conf" not in receipt_for(plan, edited).items["path"], "it stays in the view"
 
 
-def test_what_was_edited_before_counts_as_it_was_said() -> None:
+def test_messages_edited_before_count_by_their_originals() -> None:
     message = user("once it said docs/long.md")
     plan = replace(PLAN, originals={1: message})
     assert "docs/long.md" in receipt_for(plan, folded("x")).items["path"]

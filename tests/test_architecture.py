@@ -454,7 +454,7 @@ PICKED_UP = {"httptools", "uvloop"}
 """Not imported by us: the web server is faster where it finds them."""
 
 
-def test_what_is_imported_is_declared_and_the_other_way_round() -> None:
+def test_imports_and_declared_dependencies_agree() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     always = {_distribution(each) for each in project["dependencies"]}

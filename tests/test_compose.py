@@ -35,7 +35,7 @@ def containerfile() -> str:
     return (ROOT / "Containerfile").read_text("utf-8")
 
 
-def test_there_are_three_servers_without_pages_and_one_with(compose: Any) -> None:
+def test_three_servers_have_no_ui_and_one_has_it(compose: Any) -> None:
     services = compose["services"]
     assert services["api"]["deploy"]["replicas"] == 3
     assert "--no-ui" in services["api"]["command"]
@@ -50,7 +50,7 @@ def test_no_secret_is_written_down(compose: Any) -> None:
                 assert ":?" in value, f"{name}: {key} could be left empty"
 
 
-def test_nobody_is_root_and_everybody_is_asked_how_they_are(
+def test_no_service_runs_as_root_and_each_has_a_health_check(
     compose: Any, containerfile: str
 ) -> None:
     (user,) = re.findall(r"^USER (\d+)$", containerfile, re.MULTILINE)

@@ -76,7 +76,7 @@ def test_an_event_can_be_had_back_from_its_payload(event: Event) -> None:
     assert from_payload({**decoded, "event": "of a newer version"}) is None
 
 
-def test_what_happens_elsewhere_is_for_those_who_want_it_and_goes_no_further() -> None:
+def test_foreign_events_reach_only_their_subscribers() -> None:
     events = Events()
     here: list[Event] = []
     everywhere: list[Event] = []

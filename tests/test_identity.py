@@ -136,7 +136,7 @@ def test_roles_and_names_count() -> None:
     )
 
 
-def test_what_repeats_a_call_does_not_count() -> None:
+def test_the_tool_name_of_a_result_does_not_change_the_hash() -> None:
     result = ToolResult("c", (Text("hi"),))
     assert hash_of(result, role="tool", name="f") == hash_of(replace(result, name="f"), role="user")
 

@@ -18,7 +18,7 @@ def user_messages(*texts: str) -> list[dict[str, str]]:
     return [{"role": "user", "content": text} for text in texts]
 
 
-def test_what_was_taken_out_comes_back_in_its_place() -> None:
+def test_removed_messages_return_to_their_place() -> None:
     before, after = user_messages("a", "b", "c", "d"), user_messages("a", "summary", "d")
     written = ledger.write(before, after)
     assert ledger.restore(after, written) == before
@@ -58,7 +58,7 @@ def test_a_ledger_without_digests_refuses_an_altered_conversation() -> None:
         ledger.restore(user_messages("a!", "s", "c"), written)
 
 
-def test_what_was_not_altered_is_restored_and_the_rest_is_named() -> None:
+def test_unaltered_messages_are_restored_and_the_rest_is_named() -> None:
     before: list[Any] = user_messages("a", "b", "c", "d", "e")
     after: list[Any] = user_messages("a", "s", "d", "e")
     written = ledger.write(before, after)
@@ -107,7 +107,7 @@ def test_a_ledger_survives_a_file() -> None:
     "value",
     [None, [], {}, {"version": 2}, {"version": 1}, {"version": 1, "digest": "x", "length": "y"}],
 )
-def test_what_is_no_ledger_is_refused(value: Any) -> None:
+def test_an_invalid_ledger_is_refused(value: Any) -> None:
     with pytest.raises(RestoreError):
         Ledger.from_json(value)
 
@@ -178,7 +178,7 @@ def test_texts_inside_blocks_are_found() -> None:
     ],
     ids=range(8),
 )
-def test_what_recipes_do_not_explain_is_kept_as_it_was(after: list[Any]) -> None:
+def test_text_that_recipes_cannot_produce_is_kept(after: list[Any]) -> None:
     before = user_messages(LONG, LONG)
     written = ledger.write(before, after, {1: [SHORT]})
     assert not written.texts
@@ -220,7 +220,7 @@ def test_a_recipe_that_does_not_fit_is_refused(text: dict[str, Any]) -> None:
     ],
     ids=range(6),
 )
-def test_what_is_no_recipe_is_refused(text: dict[str, Any]) -> None:
+def test_an_invalid_recipe_is_refused(text: dict[str, Any]) -> None:
     value = {**ledger.write([], []).as_json(), "texts": [text]}
     with pytest.raises(RestoreError, match="not a ledger"):
         Ledger.from_json(value)

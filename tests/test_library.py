@@ -64,7 +64,7 @@ def test_messages_of_two_kinds_are_refused() -> None:
         enfold.count(mixed)
 
 
-def test_what_is_no_conversation_is_refused() -> None:
+def test_an_invalid_conversation_is_refused() -> None:
     with pytest.raises(enfold.InputError):
         enfold.count({"weather": "rain"})
 

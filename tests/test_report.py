@@ -41,7 +41,7 @@ def test_people_read_what_happened_in_which_order() -> None:
     ]
 
 
-def test_what_is_not_known_is_said_to_be_unknown_or_not_said() -> None:
+def test_unknown_figures_are_called_unknown_or_left_out() -> None:
     text = str(Report("native", 1_000, 250, 0.25, steps=(Step("prune", 1_000, 1_000),)))
     assert " - Prune: 1,000 tokens, unchanged" in text
     assert " - Cost: unknown" in text

@@ -37,7 +37,7 @@ async def test_the_first_message_a_summary_and_the_last_three_stay() -> None:
     assert done.report.tokens_before == enfold.count(CHAT)
 
 
-async def test_what_was_condensed_is_restored_exactly() -> None:
+async def test_a_condensed_conversation_is_restored_exactly() -> None:
     done = await enfold.condense(CHAT)
     assert enfold.restore(done.messages, done.ledger) == CHAT
     from_file = loads(dumps(done.ledger.as_json()))
@@ -48,7 +48,7 @@ async def test_what_was_condensed_is_restored_exactly() -> None:
         enfold.restore(done.messages[1:], done.ledger)
 
 
-def test_there_is_one_blocking_wrapper() -> None:
+def test_the_blocking_wrapper_condenses() -> None:
     assert enfold.condense_sync(CHAT).report.reduction > 0
 
 
@@ -187,7 +187,7 @@ async def test_a_target_far_below_a_short_chat_is_met_without_its_first_message(
     assert done.messages[-1] == chat[-1]
 
 
-async def test_of_a_meeting_the_summary_takes_most_of_a_small_target() -> None:
+async def test_the_summary_of_a_meeting_takes_most_of_a_small_target() -> None:
     parts = ["hull", "mast", "keel", "rudder", "anchor", "deck", "sail", "cabin", "galley", "winch"]
     looks = ["red", "oiled", "wooden", "polished", "spare", "torn", "heavy", "old", "narrow"]
     names = ["Ana", "Ben", "Cleo"]

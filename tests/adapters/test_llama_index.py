@@ -154,13 +154,15 @@ def test_messages_of_other_doors_are_given_too() -> None:
     assert [each.content for each in to_chat([user("Hi"), assistant("Ho")])] == ["Hi", "Ho"]
 
 
-def test_what_cannot_be_stored_is_refused_and_nothing_is_written(memory: EnfoldMemory) -> None:
+def test_a_value_that_cannot_be_stored_is_refused_and_nothing_is_written(
+    memory: EnfoldMemory,
+) -> None:
     with pytest.raises(InputError, match="additional_kwargs"):
         memory.put_messages([chat_message("fine"), chat_message("not", odd=object())])
     assert memory.get_all() == []
 
 
-def test_it_is_a_memory(memory: EnfoldMemory) -> None:
+def test_the_memory_implements_base_memory(memory: EnfoldMemory) -> None:
     assert isinstance(memory, BaseMemory)
     assert memory.get() == []
     memory.put(chat_message("one"))
@@ -172,7 +174,7 @@ def test_it_is_a_memory(memory: EnfoldMemory) -> None:
     assert memory.get_all() == []
 
 
-async def test_it_is_an_async_memory(memory: EnfoldMemory) -> None:
+async def test_the_memory_implements_the_async_methods(memory: EnfoldMemory) -> None:
     await memory.aput(chat_message("one"))
     await memory.aput_messages([chat_message("two")])
     assert [each.content for each in await memory.aget()] == ["one", "two"]
@@ -265,7 +267,7 @@ def test_tokens_beside_the_history_are_counted(memory: EnfoldMemory) -> None:
     assert len(memory.get(initial_token_count=2_000)) < 20
 
 
-def test_it_may_be_copied_pickled_and_written_down(memory: EnfoldMemory) -> None:
+def test_a_memory_can_be_copied_pickled_and_serialized(memory: EnfoldMemory) -> None:
     memory.put(chat_message("one"))
     others = (
         copy.deepcopy(memory),

@@ -200,7 +200,7 @@ async def test_sessions_are_named_by_the_call_within_the_namespace(engine: Engin
     ],
     ids=lambda value: None if isinstance(value, dict) else str(value),
 )
-async def test_what_is_asked_wrongly_is_explained(
+async def test_wrong_arguments_are_explained(
     engine: Engine, tool: str, arguments: dict[str, Any], message: str
 ) -> None:
     await make_session(engine, turns=1)

@@ -115,7 +115,7 @@ async def run(agent: Agent[None, str], turns: int) -> list[ModelMessage]:
     return history
 
 
-async def test_of_a_very_long_prompt_only_the_rules_are_sent() -> None:
+async def test_a_very_long_prompt_is_reduced_to_its_rules() -> None:
     log = " ".join(f"line {number} of the log" for number in range(1_000))
     picture = ImageUrl("https://example.com/quay.png")
     long = ModelRequest(parts=[UserPromptPart([f"Always answer in French.\n{log}", picture])])
@@ -137,13 +137,13 @@ async def test_of_a_very_long_prompt_only_the_rules_are_sent() -> None:
     assert (await history(again))[: len(sent)] == sent
 
 
-async def test_what_fits_is_sent_as_it_is() -> None:
+async def test_messages_that_fit_are_sent_unchanged() -> None:
     messages = talk(2)
     given_ = await HistoryProcessor(WINDOW)(messages)
     assert all(after is before for after, before in zip(given_, messages, strict=True))
 
 
-async def test_what_is_kept_are_the_same_objects_around_one_summary() -> None:
+async def test_kept_messages_are_the_same_objects_around_one_summary() -> None:
     messages = talk(20)
     given_ = await HistoryProcessor(WINDOW)(messages)
     assert tokens(given_) < WINDOW < tokens(messages)
@@ -287,7 +287,7 @@ async def test_instructions_and_tools_count_too(kind: str) -> None:
     assert sent[1] < len(messages)
 
 
-async def test_whoever_asks_is_told_what_was_condensed() -> None:
+async def test_the_callback_receives_the_condensed_result() -> None:
     reports: list[Condensed] = []
     messages = talk(20)
     await HistoryProcessor(WINDOW, on_condensed=reports.append)(messages)
@@ -313,7 +313,7 @@ async def test_a_summarizer_that_fails_is_said_and_nothing_is_remembered() -> No
     assert "One." in text_in(await history(messages))
 
 
-async def test_what_cannot_be_made_smaller_is_sent_as_it_is() -> None:
+async def test_messages_that_cannot_shrink_are_sent_unchanged() -> None:
     messages: list[ModelMessage] = [user_request(LONG * 20)]
     assert await HistoryProcessor(WINDOW)(messages) == messages
 

@@ -75,7 +75,7 @@ def test_nothing_is_done_twice(folder: Path) -> None:
     assert written(folder) == before
 
 
-def test_what_changed_is_done_again(folder: Path) -> None:
+def test_changed_files_are_done_again(folder: Path) -> None:
     condense(folder)
     write(folder / "a.jsonl", chat("other"))
     (folder.parent / "out/deep/er/c.json.ledger").unlink()
@@ -113,7 +113,7 @@ class Failing(CondenseTask):
         return done
 
 
-def test_what_may_succeed_later_is_gone_on_with(folder: Path) -> None:
+def test_a_retryable_failure_continues_at_its_line(folder: Path) -> None:
     work = Failing(TRUNCATION.settings, TRUNCATION.options)
     (folder / "deep" / "b.json").unlink()
     first = condense(folder, work)

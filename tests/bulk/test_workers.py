@@ -42,7 +42,7 @@ def test_results_and_errors_come_back(jobs: int) -> None:
     assert multiprocessing.active_children() == before
 
 
-def test_nobody_is_left_behind_when_it_is_given_up() -> None:
+def test_an_interrupted_run_leaves_no_process_behind() -> None:
     before = multiprocessing.active_children()
 
     def give_up() -> None:

@@ -58,7 +58,7 @@ def test_a_folder_goes_there_and_back(enfold: Enfold, folder: Path, tmp_path: Pa
         assert values(again / name) == values(folder / name)
 
 
-def test_one_file_of_many_conversations_goes_into_a_folder(
+def test_a_file_of_many_conversations_goes_into_a_folder(
     enfold: Enfold, folder: Path, tmp_path: Path
 ) -> None:
     many = folder / "a.jsonl"
@@ -135,7 +135,7 @@ REFUSALS: dict[str, tuple[str, list[str]]] = {
 
 
 @pytest.mark.parametrize(("arguments", "words"), REFUSALS.values(), ids=REFUSALS.keys())
-def test_what_cannot_be_meant_is_refused_at_once(
+def test_contradicting_arguments_are_refused_at_once(
     arguments: str, words: list[str], enfold: Enfold, folder: Path
 ) -> None:
     write(folder / "deep/a.jsonl", chat("other"))

@@ -48,14 +48,14 @@ def test_without_a_profile_commands_work(festival: Enfold) -> None:
     ],
     ids=["nothing", "no text", "no such command", "no such window"],
 )
-def test_what_cannot_be_asked_is_refused(
+def test_an_invalid_question_is_refused(
     arguments: tuple[str, ...], stdin: bytes, words: str, stored: Enfold
 ) -> None:
     stored("chat", *arguments, stdin=stdin).refused(words)
     assert stored("sessions", "--json").json == []
 
 
-def test_on_a_terminal_one_can_look_around_and_leave(db: str) -> None:
+def test_the_terminal_chat_opens_shows_help_and_closes(db: str) -> None:
     with terminal("chat", "harbour", "--db", db) as screen:
         place = screen.wait_for(ALTERNATE_SCREEN)
         place = screen.wait_for("enfold profiles add", after=place)

@@ -161,7 +161,7 @@ def test_a_failure_writes_nothing(
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def test_what_is_short_already_comes_back_with_a_warning(enfold: Enfold) -> None:
+def test_a_short_conversation_comes_back_with_a_warning(enfold: Enfold) -> None:
     chat = b'[{"role":"user","content":"hi"}]'
     outcome = enfold("condense", stdin=chat)
     assert outcome.out == chat + b"\n"
@@ -233,7 +233,7 @@ def test_the_models_of_a_profile_write_the_summaries(profile: Enfold) -> None:
     assert b"Write as I say." in _Model.bodies[0]
 
 
-def test_they_do_so_for_many_files(profile: Enfold, tmp_path: Path) -> None:
+def test_profiles_condense_many_files(profile: Enfold, tmp_path: Path) -> None:
     chats = tmp_path / "chats.jsonl"
     chats.write_bytes(b"".join(dumps(chat) + b"\n" for chat in CHATS))
     out = f"{tmp_path}/out/"

@@ -116,7 +116,7 @@ def test_a_tokenizer_that_is_none_is_named_before_anything_is_read(enfold: Enfol
     ],
     ids=["a result without a call", "duplicate ids"],
 )
-def test_what_a_provider_would_refuse_is_a_warning(
+def test_a_history_that_a_provider_would_refuse_is_a_warning(
     messages: list[object], warning: str, enfold: Enfold
 ) -> None:
     outcome = enfold("count", "--json", stdin=dumps(messages))

@@ -29,7 +29,7 @@ def test_a_table_and_a_picture(file: Path, capsys: pytest.CaptureFixture[str]) -
     assert plot.read_text(encoding="utf-8").startswith("<svg")
 
 
-def test_what_was_not_made_smaller_is_said(
+def test_conversations_that_did_not_shrink_are_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "blank.json"

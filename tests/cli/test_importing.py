@@ -41,7 +41,7 @@ def test_a_conversation_can_be_named(stored: Enfold) -> None:
     assert stored("import", stdin=dumps(CHAT)).text == "imported-1\n"
 
 
-def test_what_is_stored_already_is_recognised(stored: Enfold) -> None:
+def test_an_import_recognises_stored_messages(stored: Enfold) -> None:
     stored("import", stdin=_line("a"))
     assert stored("import", stdin=_line("a")).code == 0
     (session,) = stored("sessions", "--json").json
@@ -67,7 +67,7 @@ def test_a_name_that_cannot_be_stored_leaves_nothing_behind(stored: Enfold) -> N
     assert stored("sessions", "--json").json == []
 
 
-def test_what_is_too_deep_to_be_compared_is_refused(stored: Enfold) -> None:
+def test_values_nested_too_deeply_are_refused(stored: Enfold) -> None:
     deep = "[" * 900 + "]" * 900
     call = f'{{"type":"tool_use","id":"c","name":"f","input":{{"a":{deep}}}}}'
     message = f'{{"role":"assistant","content":[{call}]}}'

@@ -16,12 +16,12 @@ from tests.cli.processes import PROGRAM, environment, run_in_pipes
 CHAT = b'[{"role":"user","content":"hello"}]'
 
 
-def test_it_counts_what_comes_in() -> None:
+def test_count_reads_standard_input() -> None:
     counted = run_in_pipes("count", "--json", stdin=CHAT).json
     assert counted["total"] == 5
 
 
-def test_it_speaks_utf_8_in_any_locale(tmp_path: Path) -> None:
+def test_output_is_utf_8_in_any_locale(tmp_path: Path) -> None:
     file = tmp_path / "chat.json"
     file.write_bytes('[{"role":"user","content":"港"}]'.encode())
     done = run_in_pipes("condense", file, PYTHONIOENCODING="ascii", LC_ALL="C")

@@ -24,7 +24,7 @@ def test_a_name_that_no_model_has_says_what_to_do(stored: Enfold) -> None:
     assert "enfold models set" in outcome.stderr_text
 
 
-def test_one_is_shown(stored: Enfold) -> None:
+def test_a_model_is_shown_by_id_or_name(stored: Enfold) -> None:
     (model,) = stored("models", "show", "openai:gpt-4o", "--json").json
     assert model["max_input"] == 111_616
     assert "111,616" in stored("models", "show", "openai:gpt-4o").text

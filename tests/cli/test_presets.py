@@ -18,7 +18,7 @@ def test_presets_are_listed_and_shown(stored: Enfold) -> None:
     assert stored("presets", "show", "speed").json["strategy"] == "truncation"
 
 
-def test_one_goes_out_into_a_file_and_comes_in_under_another_name(
+def test_a_preset_is_exported_and_imported_under_another_name(
     stored: Enfold, tmp_path: Path
 ) -> None:
     file = tmp_path / "mine.json"
@@ -45,7 +45,7 @@ def test_a_file_that_cannot_be_used_is_named_with_the_field(stored: Enfold, tmp_
     assert "broken.json: config.passes[1].selection.type: expected one of" in outcome.stderr_text
 
 
-def test_one_is_applied_and_what_is_in_use_is_saved(festival: Enfold) -> None:
+def test_a_preset_is_applied_and_current_settings_are_saved_as_one(festival: Enfold) -> None:
     assert "truncation" in festival("presets", "apply", "speed").stderr_text
     settings = festival("settings", "--json").json
     assert settings["strategy"]["value"] == "truncation"

@@ -155,7 +155,7 @@ def test_everything_a_profile_has_can_be_said(stored: Enfold, tmp_path: Path) ->
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
-def test_what_is_wrong_is_named_and_no_key_repeated(
+def test_errors_name_the_fault_and_repeat_no_key(
     options: list[str], words: list[str], stored: Enfold
 ) -> None:
     outcome = stored("profiles", "add", "work", *options)
@@ -164,7 +164,7 @@ def test_what_is_wrong_is_named_and_no_key_repeated(
     assert stored("profiles", "--json").json == []
 
 
-def test_one_is_replaced_only_if_that_is_said(stored: Enfold) -> None:
+def test_a_profile_is_replaced_only_on_request(stored: Enfold) -> None:
     stored("profiles", "add", "work", *WORK)
     stored("profiles", "add", "work", *WORK).refused("there is a profile 'work' already")
     other = ["--provider", "google", "--model", "gemini-2.5-pro", "--replace", "--json"]
@@ -212,7 +212,7 @@ def test_a_key_is_stored_encrypted_used_and_shown_nowhere(
 
 
 @pytest.mark.parametrize("given", [b"", b"two words", b"\xff"], ids=["nothing", "words", "bytes"])
-def test_what_is_no_key_is_not_stored(
+def test_an_invalid_key_is_not_stored(
     given: bytes, stored: Enfold, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ENFOLD_SECRET_KEY", "correct horse battery staple")
@@ -239,7 +239,7 @@ def test_the_prompt_is_shown_before_it_is_used(stored: Enfold, tmp_path: Path) -
     stored("profiles", "prompt", "gone").refused("no profile 'gone'; there are: work")
 
 
-def test_one_that_condenses_for_others_is_removed_by_force(stored: Enfold) -> None:
+def test_a_profile_that_condenses_for_others_is_removed_only_by_force(stored: Enfold) -> None:
     stored("profiles", "add", "cheap", *WORK)
     stored("profiles", "add", "work", *WORK, "--condensing-profile", "cheap")
     stored("profiles", "delete", "cheap").refused("'cheap' condenses for work")

@@ -78,7 +78,7 @@ def _condensed(enfold: Enfold, files: Files) -> list[Any]:
     return condensed
 
 
-def test_what_was_said_since_is_kept(enfold: Enfold, files: Files) -> None:
+def test_restore_keeps_newer_messages(enfold: Enfold, files: Files) -> None:
     chat, small, ledger = files
     since = [{"role": "user", "content": "And now?"}, {"role": "assistant", "content": "Done."}]
     small.write_bytes(dumps([*_condensed(enfold, files), *since]))
@@ -88,7 +88,7 @@ def test_what_was_said_since_is_kept(enfold: Enfold, files: Files) -> None:
     ]
 
 
-def test_it_reads_and_writes_where_it_is_told(enfold: Enfold, files: Files) -> None:
+def test_restore_reads_and_writes_the_given_files(enfold: Enfold, files: Files) -> None:
     chat, small, ledger = files
     _condensed(enfold, files)
     expected = chat.read_bytes()
@@ -119,7 +119,7 @@ def test_another_conversation_is_refused(
     assert not out.exists()
 
 
-def test_what_was_not_altered_is_restored_with_exit_code_1(enfold: Enfold, files: Files) -> None:
+def test_unaltered_messages_are_restored_with_exit_code_1(enfold: Enfold, files: Files) -> None:
     chat, small, ledger = files
     condensed = _condensed(enfold, files)
     condensed[-1] = {**condensed[-1], "content": "altered"}
@@ -140,7 +140,7 @@ LEDGERS: dict[str, tuple[bytes, list[str]]] = {
 
 
 @pytest.mark.parametrize(("data", "words"), LEDGERS.values(), ids=LEDGERS.keys())
-def test_what_is_no_ledger_is_named(
+def test_an_invalid_ledger_is_named(
     data: bytes, words: list[str], enfold: Enfold, files: Files
 ) -> None:
     _, small, ledger = files
@@ -166,7 +166,7 @@ def test_files_that_are_not_there_are_named(enfold: Enfold, files: Files) -> Non
     ],
     ids=["broken", "a number", "no messages"],
 )
-def test_what_is_no_conversation_is_named(
+def test_an_invalid_conversation_is_named(
     data: bytes, words: list[str], enfold: Enfold, files: Files
 ) -> None:
     _, small, ledger = files

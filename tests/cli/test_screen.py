@@ -112,7 +112,7 @@ def test_a_pipe_sees_nothing_of_it() -> None:
     assert stream.written == b""
 
 
-def test_what_cannot_be_written_is_an_error() -> None:
+def test_a_failed_write_is_an_error() -> None:
     with standing_in("stdout", Full()), pytest.raises(EnfoldError, match="No space left"):
         put("result")
 
@@ -128,7 +128,7 @@ def test_only_a_yes_is_a_yes(typed: str, agreed: bool, capsys: pytest.CaptureFix
     assert capsys.readouterr().err == "Delete? [y/N]\n"
 
 
-def test_nobody_is_asked_where_nobody_can_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_confirm_without_a_terminal_requires_yes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(ConfigError, match="--yes"):
         confirm("Delete everything?")

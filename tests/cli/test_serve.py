@@ -15,7 +15,7 @@ from tests.server.processes import serve
 
 
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
-def test_it_answers_until_it_is_told_to_stop(tmp_path: Path, sent: signal.Signals) -> None:
+def test_the_server_answers_until_it_is_stopped(tmp_path: Path, sent: signal.Signals) -> None:
     with serve(tmp_path / "chats.db", "--no-ui") as process:
         made = httpx.post(f"{process.address}/api/sessions", json={"id": "chat"}, timeout=60)
         assert made.status_code == 201

@@ -40,7 +40,7 @@ def test_all_settings_are_listed_with_their_source(
     ],
     ids=lambda value: str(value)[:20],
 )
-def test_what_is_set_stays_set_until_it_is_unset(
+def test_a_setting_holds_until_it_is_unset(
     name: str, typed: str, value: object, stored: Enfold
 ) -> None:
     own = "threshold" if name == "autoCondenseContextPercent" else name

@@ -33,7 +33,7 @@ async def _actions(bench: Bench) -> list[str]:
     return [entry.action for entry in found]
 
 
-async def test_what_is_too_old_goes_when_something_new_is_written(bench: Bench) -> None:
+async def test_a_new_entry_deletes_entries_that_are_too_old(bench: Bench) -> None:
     for days in (500, 401, 399):
         await bench.engine.store.write(_written, days, 2)
     await bench.engine.access.log(AuditDraft("ann", "", "now", 200, "id"))

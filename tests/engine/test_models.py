@@ -61,7 +61,7 @@ async def test_a_deleted_config_is_detected_again_when_it_is_asked_for(bench: Be
         await bench.engine.models.delete("acme:x")
 
 
-async def test_what_a_provider_says_is_stored_but_not_over_what_a_person_set(bench: Bench) -> None:
+async def test_limits_of_the_provider_do_not_replace_limits_set_by_a_person(bench: Bench) -> None:
     models = bench.engine.models
     learnt = await models.learn("google:gemini-2.5-pro", 500_000, 50_000)
     assert (learnt.max_input, learnt.max_output) == (450_000, 50_000)

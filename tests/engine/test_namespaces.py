@@ -14,7 +14,7 @@ async def _fill(bench: Bench, namespace: str, number: int) -> None:
         await session.append("Where is the mooring?")
 
 
-async def test_they_are_listed_with_whoever_opens_them(bench: Bench) -> None:
+async def test_namespaces_are_listed_with_their_token_names(bench: Bench) -> None:
     access = bench.engine.access
     row, _ = await access.add_token("ann")
     await _fill(bench, row.namespace, 2)

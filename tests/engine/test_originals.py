@@ -34,7 +34,7 @@ def pointing(view: View) -> list[str]:
     return [shown.id for shown in view.shown if shown.points_to]
 
 
-async def test_what_was_cut_is_summarized_as_it_was_said(bench: Bench) -> None:
+async def test_truncated_messages_are_summarized_from_their_originals(bench: Bench) -> None:
     session = await bench.session()
     await work(session, 6)
     await session.compress(strategy="truncation")

@@ -94,7 +94,7 @@ async def test_a_preset_can_be_named_at_every_level(bench: Bench) -> None:
     assert (await session.compress()).strategy == "smart"
 
 
-async def test_what_a_level_sets_itself_wins_over_its_preset(bench: Bench) -> None:
+async def test_a_setting_wins_over_the_preset_of_its_level(bench: Bench) -> None:
     session = await bench.session()
     await work(session, 6)
     usual = await session.preview(preset="speed")

@@ -72,7 +72,7 @@ async def test_profiles_are_kept_and_listed(engine: Engine, tmp_path: Path) -> N
         assert (await again.profiles.get("home")).threshold == 70
 
 
-async def test_one_that_is_there_is_replaced_only_if_that_is_said(engine: Engine) -> None:
+async def test_an_existing_profile_is_replaced_only_on_request(engine: Engine) -> None:
     await engine.profiles.save("work", WORK)
     with pytest.raises(ConfigError, match="there is a profile 'work' already"):
         await engine.profiles.save("work", CHEAP)
@@ -91,7 +91,7 @@ async def test_one_that_is_there_is_replaced_only_if_that_is_said(engine: Engine
         ("x", {"key": KEY}, "key: expected env:NAME"),
     ],
 )
-async def test_what_cannot_be_used_is_not_kept(
+async def test_an_invalid_profile_is_not_stored(
     engine: Engine, name: str, change: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(ConfigError, match=words) as caught:
@@ -108,7 +108,7 @@ async def test_a_profile_that_is_not_there_is_told_with_those_that_are(engine: E
         await engine.session("chat", profile="x")
 
 
-async def test_one_that_others_condense_with_is_removed_only_by_force(engine: Engine) -> None:
+async def test_a_condensing_profile_is_removed_only_by_force(engine: Engine) -> None:
     await engine.profiles.save("cheap", {**CHEAP, "condensing_profile": "cheap"})
     await engine.profiles.save("work", {**WORK, "condensing_profile": "cheap"})
     with pytest.raises(ConfigError, match="'cheap' condenses for work"):
@@ -240,7 +240,7 @@ async def test_without_one_the_providers_cheap_model_condenses(
     assert gateway.connections[0].key is not None
 
 
-async def test_who_is_passed_over_is_told_in_the_report(
+async def test_the_report_names_skipped_profiles(
     engine: Engine, gateway: ScriptedGateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("CHEAP_KEY")
@@ -314,7 +314,7 @@ async def test_passes_of_the_smart_strategy_ask_the_profile_they_name(
     assert done.author == "cheap (anthropic:claude-haiku-4-5)"
 
 
-async def test_what_summaries_use_is_on_record_those_in_vain_included(
+async def test_usage_of_summaries_is_recorded_even_if_they_fail(
     engine: Engine, gateway: ScriptedGateway
 ) -> None:
     await engine.profiles.save("small", {**WORK, "model": "gpt-4o-mini"})

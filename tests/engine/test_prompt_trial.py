@@ -61,7 +61,7 @@ async def test_a_session_with_its_own_prompt_takes_no_part(bench: Bench) -> None
     assert set((await read_prompt_trial(bench.engine)).values()) == {PromptFigures()}
 
 
-async def test_it_holds_in_postgresql_too(url: str) -> None:
+async def test_a_prompt_trial_works_on_every_database(url: str) -> None:
     summarizer = ScriptedSummarizer("They agreed on the plan.")
     async with enfold.open(url, summarizers={"scripted": summarizer}) as engine:
         await engine.models.edit("test:small", max_input=4_000, max_output=2_000)

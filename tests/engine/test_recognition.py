@@ -51,7 +51,7 @@ def test_a_name_comes_from_all_up_to_the_first_reply() -> None:
     )
 
 
-async def test_what_nobody_recorded_is_unknown(url: str) -> None:
+async def test_an_unrecorded_history_is_unknown(url: str) -> None:
     async with open_engine(url) as engine:
         recognised = await _recognise(engine, _history(*_talk("anna", 2)))
         assert (recognised.session, recognised.recorded, recognised.snapshot) == (None, 0, None)

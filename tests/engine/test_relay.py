@@ -104,7 +104,7 @@ async def test_after_a_restart_of_the_database_they_hear_each_other_again(
         await connected(here, there)
 
 
-async def test_what_was_emitted_is_sent_before_closing(address: str) -> None:
+async def test_emitted_events_are_sent_before_closing(address: str) -> None:
     async with (
         await open_store(address) as store,
         aclosing(outbox.listen(store, CHANNEL)) as notices,

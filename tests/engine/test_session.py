@@ -48,7 +48,7 @@ async def test_a_short_session_is_sent_as_it_is(bench: Bench) -> None:
     assert bench.summarizer.requests == []
 
 
-async def test_what_is_pending_is_counted_and_sent_but_not_stored(bench: Bench) -> None:
+async def test_pending_messages_are_counted_and_sent_but_not_stored(bench: Bench) -> None:
     session = await bench.session()
     await session.append("Hello", assistant("Hi!"))
     prepared = await session.prepare("How are you?")
@@ -157,7 +157,7 @@ async def test_a_manual_compression_keeps_as_much_as_it_is_asked_to(bench: Bench
     assert done.tokens_after <= wide.tokens_after
 
 
-async def test_what_stays_in_one_run_can_be_given_in_messages(bench: Bench) -> None:
+async def test_retention_of_one_run_can_be_given_in_messages(bench: Bench) -> None:
     session = await bench.session()
     await talk(session, 20)
     await session.configure(words_share=0)
@@ -492,7 +492,7 @@ async def test_that_a_summary_could_not_be_written_anew_is_told(bench: Bench) ->
     assert bench.names()[-1] == "compression.failed"
 
 
-async def test_what_finished_is_told_with_its_steps_and_its_cost(bench: Bench) -> None:
+async def test_the_finished_event_has_steps_and_cost(bench: Bench) -> None:
     session = await full(bench)
     done = await session.compress()
     (finished,) = [event for event in bench.events if isinstance(event, CompressionFinished)]
@@ -541,7 +541,7 @@ async def test_writing_anew_keeps_the_summary_before_it(bench: Bench) -> None:
     assert bench.summarizer.requests[-1].messages == bench.summarizer.requests[-2].messages
 
 
-async def test_what_later_requests_save_is_known_where_the_price_is(bench: Bench) -> None:
+async def test_savings_are_known_for_models_with_a_price(bench: Bench) -> None:
     session = await full(bench)
     assert (await session.compress()).report.saved is None
     await session.undo()

@@ -93,7 +93,7 @@ async def test_the_model_is_sent_the_view_with_the_question_last(bench: Bench) -
     assert gateway.connections == [CONNECTION, CONNECTION]
 
 
-async def test_what_is_due_is_compressed_before_the_model_is_asked(bench: Bench) -> None:
+async def test_a_due_compression_runs_before_the_model_call(bench: Bench) -> None:
     session = await bench.session()
     await talk(session, 40)
     gateway = ScriptedGateway("Fine.")
@@ -224,9 +224,7 @@ async def test_a_failure_half_way_drops_what_came_and_keeps_the_question(bench: 
     ],
     ids=["empty", "a tool nobody offered"],
 )
-async def test_what_cannot_stand_in_a_session_is_refused(
-    message: object, words: str, bench: Bench
-) -> None:
+async def test_an_invalid_reply_is_refused(message: object, words: str, bench: Bench) -> None:
     session = await bench.session()
 
     async def given(connection: Connection, model_call: Call) -> ModelReply:

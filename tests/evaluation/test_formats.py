@@ -168,6 +168,6 @@ def test_beam_as_rows(tmp_path: Path, questions: object) -> None:
         ({"chat": [], "probing_questions": [1]}, "probing_questions: expected an object"),
     ],
 )
-def test_what_cannot_be_read_is_named(tmp_path: Path, value: Any, reason: str) -> None:
+def test_an_unreadable_case_is_named(tmp_path: Path, value: Any, reason: str) -> None:
     with pytest.raises(InputError, match=reason):
         list(read(written(tmp_path / "odd.json", [value])))

@@ -39,7 +39,7 @@ async def fill(engine: Engine) -> tuple[enfold.Message, ...]:
     return (await session.messages())[: done.messages]
 
 
-async def test_what_was_folded_is_delivered_once_in_order(url: str) -> None:
+async def test_folded_messages_are_delivered_once_in_order(url: str) -> None:
     sink = Sink()
     summarizers = {"scripted": ScriptedSummarizer()}
     async with enfold.open(url, sink=sink, summarizers=summarizers) as engine:
@@ -71,7 +71,7 @@ async def test_a_failed_compression_delivers_nothing(url: str) -> None:
     assert sink.delivered == []
 
 
-async def test_what_a_sink_refuses_stays_for_the_next_process(url: str) -> None:
+async def test_refused_deliveries_stay_for_the_next_process(url: str) -> None:
     away = Sink(failures=1_000)
     summarizers = {"scripted": ScriptedSummarizer()}
     async with enfold.open(url, sink=away, summarizers=summarizers) as engine:

@@ -13,7 +13,7 @@ import pytest
 from enfold import flush
 
 
-def test_whoever_hands_over_does_not_wait() -> None:
+def test_handing_over_does_not_block() -> None:
     release = threading.Event()
     received: list[list[str]] = []
 
@@ -42,7 +42,7 @@ def test_a_coroutine_function_will_do() -> None:
     assert received == [["a"]]
 
 
-def test_what_a_hook_raises_is_logged_without_what_was_said(
+def test_errors_of_a_hook_are_logged_without_messages(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     def broken(messages: list[str]) -> None:

@@ -81,7 +81,7 @@ def test_without_a_summary_only_messages_are_written() -> None:
     assert same.invoke({"messages": chat(3)}) == {"messages": chat(3)}
 
 
-def test_what_else_is_in_the_context_stays() -> None:
+def test_other_fields_of_the_context_stay() -> None:
     update = node().invoke({"messages": chat(9), "context": {"mood": "calm"}})
     assert update["context"]["mood"] == "calm"
 

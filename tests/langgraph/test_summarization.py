@@ -186,7 +186,7 @@ def test_the_summary_must_leave_room() -> None:
         fold(chat(1), max_summary_tokens=6)
 
 
-def test_what_the_model_raises_is_raised_and_nothing_is_kept() -> None:
+def test_errors_of_the_model_are_raised_and_nothing_is_kept() -> None:
     class Overloaded(Exception):  # noqa: N818
         pass
 
@@ -308,7 +308,7 @@ def test_a_reply_without_words_is_no_summary(reply: Any) -> None:
         fold(chat(9), scripted_model(reply))
 
 
-def test_of_blocks_the_text_is_taken() -> None:
+def test_the_summary_is_the_text_of_blocks() -> None:
     blocks = AIMessage(
         [{"type": "reasoning", "reasoning": "Hm."}, {"type": "text", "text": "They talked."}]
     )
@@ -375,7 +375,7 @@ def test_a_fork_after_the_summary_keeps_it() -> None:
 
 
 @pytest.mark.parametrize("left", [chat(3, 4), chat(2, 4), [], chat(1, 6)])
-def test_where_the_beginning_was_deleted_the_summary_is_all_there_is(
+def test_the_summary_replaces_a_deleted_beginning(
     left: list[AnyMessage],
 ) -> None:
     first = fold(chat(9), scripted_model("Six messages."))
@@ -394,7 +394,7 @@ def test_the_last_summarized_message_may_be_deleted() -> None:
     assert "6" not in done.running_summary.summarized_message_ids
 
 
-def test_what_was_put_in_before_the_cut_is_not_lost() -> None:
+def test_messages_inserted_before_the_cut_are_not_lost() -> None:
     first = fold(chat(9), scripted_model("Six messages."))
     put_in = [*chat(2), HumanMessage("by the way", id="new"), *chat(7, 3)]
     assert ids(fold(put_in, running=first.running_summary).messages) == [None, "new", "7", "8", "9"]
@@ -486,7 +486,7 @@ def test_a_summary_that_stays_too_long_is_refused() -> None:
     assert kept == []
 
 
-def test_what_must_stay_and_does_not_fit_is_refused_before_a_model_is_asked() -> None:
+def test_protected_messages_that_do_not_fit_are_refused_before_a_model_call() -> None:
     model = scripted_model()
     huge = HumanMessage("word " * 50, id="9")
     with pytest.raises(UncompressibleError, match="50 tokens must stay"):

@@ -60,12 +60,12 @@ def test_without_a_condensing_profile_the_cheap_model_is_first() -> None:
     assert order(conversation="plain") == ["plain (openai:gpt-4o-mini)", "plain (openai:gpt-4o)"]
 
 
-def test_whoever_was_asked_for_comes_before_all_others() -> None:
+def test_the_requested_profile_comes_first() -> None:
     assert order("server", "work")[0] == "server (compatible:llama)"
     assert order("cheap") == ["cheap (anthropic:claude-haiku-4-5)"]
 
 
-def test_nobody_is_asked_twice() -> None:
+def test_no_model_is_listed_twice() -> None:
     assert order(conversation="small") == ["small (openai:gpt-4o-mini)"]
     assert order(conversation="self") == ["self (openai:gpt-4o)", "self (openai:gpt-4o-mini)"]
     assert order(conversation="server") == ["server (compatible:llama)"]
@@ -170,7 +170,7 @@ async def test_the_last_one_is_never_given_up() -> None:
     assert call_counts(crew) == [2]
 
 
-async def test_one_with_a_smaller_window_reads_it_in_pieces() -> None:
+async def test_a_smaller_window_reads_the_conversation_in_pieces() -> None:
     crew = writers([UnavailableError("503")], ["So far."], windows=(100_000, 6_000))
     long = SummaryRequest(
         tuple(user(f"Item {n}: " + "word " * 900) for n in range(12)), max_tokens=500

@@ -99,7 +99,7 @@ def test_fewer_than_no_tokens_are_refused() -> None:
 
 
 @given(st.sampled_from(MODELS), tokens, tokens, tokens, tokens)
-def test_it_comes_to_what_the_library_itself_calculates(
+def test_costs_agree_with_the_price_library(
     model: tuple[str, str], plain: int, output: int, writes: int, reads: int
 ) -> None:
     from genai_prices.types import Provider, Usage

@@ -129,7 +129,7 @@ async def test_the_key_does_not_follow_a_redirection() -> None:
     assert not elsewhere.requests
 
 
-async def test_nobody_is_there() -> None:
+async def test_an_unreachable_server_is_an_error() -> None:
     async with Loopback(Answer.of({})) as server:
         gone = connection("compatible", server)
     with pytest.raises(UnavailableError, match="cannot be reached; check the base URL"):

@@ -102,7 +102,9 @@ async def test_an_answer_in_pieces(provider: Provider, gateway: ModelGateway) ->
 
 
 @every_provider
-async def test_what_the_server_sees(provider: Provider, gateway: ModelGateway) -> None:
+async def test_the_server_receives_the_call_as_written(
+    provider: Provider, gateway: ModelGateway
+) -> None:
     async with Loopback(provider.whole(ScriptedReply())) as server:
         connection = provider.connection(server.url)
         await gateway.complete(connection, CALL)
@@ -224,7 +226,7 @@ async def test_a_provider_that_keeps_failing_is_given_up(
 
 @every_library
 @either_way
-async def test_what_is_wrong_with_the_request_is_not_repeated(
+async def test_a_refused_request_is_not_retried(
     provider: Provider, gateway: ModelGateway, stream: bool
 ) -> None:
     async with Loopback(provider.failed(400)) as server:
@@ -387,7 +389,7 @@ def log() -> Iterator[io.StringIO]:
 
 @every_provider
 @either_way
-async def test_neither_key_nor_words_are_told_to_anybody(
+async def test_errors_and_logs_contain_neither_key_nor_messages(
     provider: Provider, gateway: ModelGateway, log: io.StringIO, stream: bool
 ) -> None:
     good = provider.streamed(ScriptedReply()) if stream else provider.whole(ScriptedReply())

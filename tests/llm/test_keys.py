@@ -94,7 +94,7 @@ def test_a_file_without_a_usable_key_is_refused_unquoted(content: bytes, tmp_pat
 
 
 @pytest.mark.parametrize("source", [KEY, "", "env:", f"env:{KEY}", "file:", "STORED", "stored:x"])
-def test_what_is_no_source_is_refused_and_not_repeated(source: str) -> None:
+def test_an_invalid_key_source_is_refused_and_not_repeated(source: str) -> None:
     with pytest.raises(
         ConfigError, match="expected env:NAME, file:PATH, stored or memory"
     ) as caught:
@@ -104,7 +104,7 @@ def test_what_is_no_source_is_refused_and_not_repeated(source: str) -> None:
 
 @settings(max_examples=8)  # deriving a key is slow on purpose
 @given(st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=1), st.text())
-def test_what_is_sealed_can_be_opened_by_its_owner(key: str, owner: str) -> None:
+def test_the_owner_can_open_a_sealed_key(key: str, owner: str) -> None:
     sealed = keys().seal(Secret(key), owner=owner)
     assert keys().open(sealed, owner=owner).reveal() == key
     assert len(key) < 4 or key not in sealed
@@ -167,6 +167,6 @@ def test_a_keyring_that_keeps_nothing_is_none() -> None:
 
 
 @pytest.mark.parametrize("key", ["", "  ", "two words", "line\nbreak"])
-def test_what_no_header_can_carry_is_not_stored(key: str) -> None:
+def test_keys_that_no_header_can_carry_are_not_stored(key: str) -> None:
     with pytest.raises(ConfigError, match="the key is"):
         keys().seal(Secret(key), owner="work")

@@ -37,7 +37,7 @@ def test_every_provider_of_a_profile_has_prices(provider: str, model: str) -> No
 
 
 @pytest.mark.parametrize(("provider", "model"), [("acme", "gpt-4o"), ("openai", "unheard-of")])
-def test_what_nobody_knows_is_unknown_and_not_free(provider: str, model: str) -> None:
+def test_unknown_prices_are_unknown_and_not_zero(provider: str, model: str) -> None:
     assert prices(provider, model) is None
     assert prices(provider, model, {}) is None
 
@@ -85,6 +85,6 @@ def test_a_profiles_price_holds_at_every_length() -> None:
         ({"input": float("nan")}, "input price is nan"),
     ],
 )
-def test_what_is_no_price_is_refused_by_name(given: dict[str, Any], message: str) -> None:
+def test_an_invalid_price_is_refused_by_name(given: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         prices("openai", "gpt-4o", given)

@@ -29,14 +29,14 @@ FULL = {
 
 
 @pytest.mark.parametrize("fields", [PLAIN, FULL], ids=["plain", "full"])
-def test_what_is_written_is_read_again(fields: dict[str, Any]) -> None:
+def test_a_written_profile_is_read_again(fields: dict[str, Any]) -> None:
     profile = read("work", fields)
     assert profile.name == "work"
     assert profile.as_json() == fields
     assert read("work", profile.as_json()) == profile
 
 
-def test_what_is_not_set_is_left_to_others() -> None:
+def test_fields_that_are_not_set_have_their_defaults() -> None:
     profile = read("work", {**PLAIN, "key": None, "threshold": None})
     assert profile == Profile(name="work", provider="openai", model="gpt-4o")
     assert profile.id == "openai:gpt-4o"

@@ -58,7 +58,7 @@ def parts_of(messages: list[ModelMessage]) -> list[list[Any]]:
     return [list(message.parts) for message in messages]
 
 
-def test_what_is_said_between_two_answers_is_one_request() -> None:
+def test_user_messages_between_two_answers_become_one_request() -> None:
     sent = translated(("user", "One"), ("user", "two"), ("assistant", "Yes"), ("user", "three"))
     assert [type(message) for message in sent] == [ModelRequest, ModelResponse, ModelRequest]
     assert [part.content for part in parts_of(sent)[0]] == ["One", "two"]
@@ -149,7 +149,7 @@ def test_an_address_is_passed_on_only_to_who_fetches_it() -> None:
     ],
     ids=["document", "broken", "nothing", "unknown", "data"],
 )
-def test_what_cannot_be_sent_is_named(part: Part, words: str) -> None:
+def test_parts_that_cannot_be_sent_are_named(part: Part, words: str) -> None:
     ((sent,),) = parts_of(translated(("user", part)))
     assert words in sent.content
 

@@ -233,7 +233,7 @@ async def test_a_thousand_sessions_at_once(url: str) -> None:
     assert sorted(texts) == sorted(wanted)
 
 
-async def test_one_session_from_twenty_clients_at_once(url: str) -> None:
+async def test_twenty_clients_use_one_session_at_once(url: str) -> None:
     number = 1 if url.startswith("sqlite") else 2
     async with cluster(url, number) as on:
         history = conversation("chat", 24)

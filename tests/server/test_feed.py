@@ -30,7 +30,7 @@ async def test_events_stay_in_their_namespace() -> None:
     assert (_sessions_in(hers), _sessions_in(his)) == (["chat"], [])
 
 
-async def test_who_comes_back_gets_what_was_missed() -> None:
+async def test_a_returning_listener_gets_missed_events() -> None:
     events = Events()
     feed = Feeds(events).of("")
     queue = feed.listen()
@@ -43,7 +43,7 @@ async def test_who_comes_back_gets_what_was_missed() -> None:
     assert _sessions_in(feed.listen()) == []
 
 
-async def test_who_does_not_read_is_let_go() -> None:
+async def test_a_listener_that_does_not_read_is_dropped() -> None:
     events = Events()
     feed = Feeds(events).of("")
     slow = feed.listen()
@@ -55,7 +55,7 @@ async def test_who_does_not_read_is_let_go() -> None:
     assert slow.empty()
 
 
-async def test_there_is_a_limit_to_listeners() -> None:
+async def test_the_number_of_listeners_is_limited() -> None:
     feed = Feeds(Events()).of("")
     for _ in range(feeds_of.LISTENERS):
         feed.listen()

@@ -35,7 +35,7 @@ async def client(app: App) -> AsyncIterator[Client]:
 
 
 @pytest.mark.parametrize("path", ["/", "/s/chat", "/settings", "/apiary"])
-async def test_what_is_nobody_elses_is_the_uis(client: Client, path: str) -> None:
+async def test_remaining_paths_belong_to_the_ui(client: Client, path: str) -> None:
     answer = await client.get(path)
     assert answer.text.startswith(f"ui {path}")
     assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]

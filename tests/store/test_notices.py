@@ -13,7 +13,7 @@ from enfold.errors import StoreError, StoreUnavailableError
 from enfold.store import Database, open_store, outbox
 
 
-async def test_they_are_heard_in_order_on_their_channel_alone(server: Server) -> None:
+async def test_notices_arrive_in_order_on_their_channel_only(server: Server) -> None:
     url = server.emptied_database()
     async with await open_store(url) as here, await open_store(url) as there:
         assert outbox.can_send(here)
@@ -28,7 +28,7 @@ async def test_they_are_heard_in_order_on_their_channel_alone(server: Server) ->
                 assert await anext(notices) == "x" * outbox.LONGEST
 
 
-async def test_what_is_rolled_back_is_not_told(server: Server) -> None:
+async def test_a_rolled_back_notice_is_not_sent(server: Server) -> None:
     def fail(db: Database) -> None:
         outbox.send(db, "a channel", "never")
         raise LookupError

@@ -21,7 +21,9 @@ def everything(found: PhraseOccurrences) -> list[tuple[int, int]]:
     return [(1, found.length)]
 
 
-async def test_where_beginnings_of_words_occur(store: Store, session: SessionRecord) -> None:
+async def test_word_beginnings_are_found_with_their_places(
+    store: Store, session: SessionRecord
+) -> None:
     await store.write(tree.append, session.key, drafts(*TEXTS))
     found, stretches = await store.read(
         search.search_around,

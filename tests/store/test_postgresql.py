@@ -118,7 +118,7 @@ async def test_a_password_is_never_shown(address: str) -> None:
     assert error.__suppress_context__
 
 
-def test_what_a_server_says_is_shown_without_rows_and_passwords() -> None:
+def test_server_errors_are_shown_without_rows_and_passwords() -> None:
     import psycopg
 
     engine = PostgreSQL("postgresql://ann:hush@localhost/name", patience=1)

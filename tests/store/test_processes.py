@@ -61,7 +61,7 @@ async def test_rivals_write_one_line_and_one_snapshot(url: str, contest: list[st
         assert await store.read(integrity.verify, session.key) == RIVALS * APPENDS
 
 
-def test_whoever_is_killed_loses_nothing(url: str) -> None:
+def test_a_killed_process_loses_nothing_confirmed(url: str) -> None:
     """Two hundred times on SQLite, where the dead process is the database itself."""
     rounds = 200 if url.startswith("sqlite") else 25
     done = subprocess.run(

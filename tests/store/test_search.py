@@ -72,7 +72,7 @@ async def talk(store: Store, session: SessionRecord) -> SessionRecord:
     ],
     ids=repr,
 )
-async def test_what_is_found(
+async def test_queries_find_the_expected_messages(
     store: Store, talk: SessionRecord, query: str, expected: list[int]
 ) -> None:
     hits = await store.read(search.search, query, SearchScope(session=talk.key))
@@ -112,7 +112,7 @@ async def test_pages_of_hits(store: Store, session: SessionRecord) -> None:
     assert depths == list(range(25, 0, -1))
 
 
-async def test_what_was_said_long_ago_is_found(store: Store, session: SessionRecord) -> None:
+async def test_search_finds_old_messages(store: Store, session: SessionRecord) -> None:
     """More messages than PostgreSQL looks at before it asks its index."""
     await store.write(tree.append, session.key, drafts("a needle", *["some hay"] * 1_200))
     (hit,) = await store.read(search.search, "needle", SearchScope(session=session.key))
@@ -127,7 +127,7 @@ async def test_what_was_said_long_ago_is_found(store: Store, session: SessionRec
     assert depths == list(range(1_201, 1, -1))
 
 
-async def test_where_it_looks(store: Store, session: SessionRecord) -> None:
+async def test_the_scope_limits_a_search(store: Store, session: SessionRecord) -> None:
     line = await store.write(tree.append, session.key, drafts("tea one", "tea two", "tea three"))
     branch = await store.write(tree.append, session.key, drafts("tea elsewhere"), line[0].id)
     other = await store.write(sessions.get_or_create, "ours", "other")
@@ -199,7 +199,7 @@ async def test_a_word_said_a_thousand_times(store: Store, session: SessionRecord
     assert not await store.read(search.search, '"dog the"', SearchScope(session=session.key))
 
 
-async def test_what_cannot_be_stored_can_stand_beside_words(
+async def test_words_next_to_unstorable_characters_are_found(
     store: Store, session: SessionRecord
 ) -> None:
     await store.write(tree.append, session.key, [draft("zero\x00one half\ud83d two")])

@@ -29,7 +29,7 @@ def url(path: Path) -> str:
     return f"sqlite:///{path}"
 
 
-async def test_it_is_durable_and_shared(store: Store) -> None:
+async def test_the_database_is_durable_and_shared(store: Store) -> None:
     def pragmas(db: Database) -> list[object]:
         names = ("journal_mode", "synchronous", "foreign_keys")
         return [db._cursor().execute(f"PRAGMA {name}").fetchone()[0] for name in names]

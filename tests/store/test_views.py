@@ -125,7 +125,7 @@ async def test_at_the_cutoff_nothing_comes_after(
 
 
 @pytest.mark.parametrize("what", ["message", "edit"])
-async def test_what_is_gone_is_not_shown_silently(
+async def test_a_missing_entry_of_a_manifest_is_an_error(
     store: Store, session: SessionRecord, line: tuple[StoredMessage, ...], what: str
 ) -> None:
     edit = EditDraft(line[1].id, b"{}", 1, "characters")

@@ -144,7 +144,7 @@ async def test_the_answer_may_be_used(
 @every
 @given(messages=conversations())
 @some
-async def test_what_must_stay_stays(
+async def test_protected_messages_stay(
     name: str, config: dict[str, Any], messages: tuple[Message, ...]
 ) -> None:
     _, plan, answer = await run(messages, name, config)

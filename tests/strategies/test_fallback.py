@@ -96,7 +96,7 @@ async def test_if_both_fail_the_second_says_why() -> None:
         await both.condense(plan_for(CHAT, both))
 
 
-async def test_one_that_works_is_left_alone() -> None:
+async def test_a_working_strategy_needs_no_fallback() -> None:
     both = WithFallback(Foreign(shorter), strategy("native"))
     done = await both.condense(plan_for(CHAT, both))
     assert (done.strategy, done.warnings) == ("foreign", ("careful",))
@@ -141,7 +141,7 @@ async def test_without_gain_the_second_is_only_asked_if_it_must() -> None:
     assert done.strategy == "native"
 
 
-async def test_what_is_touched_is_what_the_first_touches_or_the_second_must() -> None:
+async def test_touches_come_from_the_first_strategy_or_the_fallback_when_due() -> None:
     both = WithFallback(Foreign(nothing), strategy("native"))
     plan = plan_for(CHAT, both)
     assert both.touches(plan) == ()

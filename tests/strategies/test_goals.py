@@ -87,7 +87,7 @@ def test_nine_of_ten_typed_messages_stay_at_half_of_the_tokens() -> None:
         assert len(kept) >= 0.9 * len(people(messages)), how
 
 
-def test_where_not_all_typed_messages_fit_the_target_the_shortest_stay() -> None:
+def test_the_shortest_typed_messages_stay_if_not_all_fit() -> None:
     short = [f"Is pier {number} open?" for number in range(20)]
     long = [f"In harbour {number} " + "the tide came in and " * 60 for number in range(4)]
     typed = [*short[:10], *long, *short[10:]]

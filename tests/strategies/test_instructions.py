@@ -17,7 +17,7 @@ def test_a_summary_of_ours_instructs_nobody() -> None:
     assert not is_instruction(user("Be brief."))
 
 
-def test_what_a_conversation_begins_with_stays() -> None:
+def test_instructions_at_the_beginning_stay() -> None:
     policy = Retention("messages", 3)
     two = [system("Be brief."), system("Be kind."), user("Hi."), system("Later.")]
     assert after_instructions(policy, two).keep_first == 2

@@ -16,14 +16,14 @@ from tests.strategies.tasks import plan_for, strategy
 
 
 @given(conversations(), st.integers(1, 400))
-def test_whatever_it_answers_may_be_used(messages: tuple[Message, ...], target: int) -> None:
+def test_every_answer_is_acceptable(messages: tuple[Message, ...], target: int) -> None:
     plan = plan_for(messages, strategy("native"), target=target)
     answer = truncated(plan, "away")
     assert accept(plan, answer, may_be_unchanged=True).entries == answer.entries
     assert answer.is_unchanged == (OPERATION not in answer.operations)
 
 
-def test_what_cannot_be_made_smaller_is_left_as_it_is() -> None:
+def test_a_conversation_that_cannot_shrink_stays_unchanged() -> None:
     plan = plan_for([user("Hello")], strategy("native"), target=1)
     answer = truncated(plan, "away")
     assert answer.is_unchanged

@@ -73,7 +73,7 @@ async def test_more_than_can_be_read_is_folded_in_sequence() -> None:
     assert tuple(m for request in requests for m in request.messages) == tuple(CHAT[:8])
 
 
-async def test_one_text_that_is_too_much_is_read_in_pieces() -> None:
+async def test_an_oversized_text_is_read_in_pieces() -> None:
     summarizer = ScriptedSummarizer("So far.", max_input=4_000)
     huge = "".join(f"word{n} " for n in range(6_000))
     plan = plan_for([user(huge), user("and now?")], Retention("messages", 1), summary_tokens=100)
@@ -180,7 +180,7 @@ async def test_every_message_is_in_the_summary_or_in_the_view(
     assert KeptMessage(user_index) in answer.entries
 
 
-def test_what_stays_is_in_the_config() -> None:
+def test_the_config_sets_the_retention() -> None:
     usual = Retention("messages", 3, keep_first=1, is_default=True)
     assert native(ScriptedSummarizer()).retention == usual
     assert native(ScriptedSummarizer(), keep_first=2, keep_last=5).retention == Retention(

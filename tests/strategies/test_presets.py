@@ -122,7 +122,7 @@ def test_a_name_nobody_knows_is_refused_with_those_there_are() -> None:
         presets.get("fast")
 
 
-def test_what_is_given_beside_a_preset_wins() -> None:
+def test_explicit_values_win_over_a_preset() -> None:
     assert presets.choose(None) == ("native", {})
     assert presets.choose(None, "smart", {"passes": []}) == ("smart", {"passes": []})
     strategy, config = presets.choose("speed", None, {"preserve_recent_count": 2})

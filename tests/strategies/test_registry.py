@@ -154,7 +154,7 @@ asyncio.run(main())""",
     ],
     ids=["breaks", "is missing", "is something else", "has another name"],
 )
-def test_one_that_does_not_load_is_named(
+def test_a_strategy_that_does_not_load_is_named(
     tmp_path: Path, points: str, module: str, words: str
 ) -> None:
     install(tmp_path, points, module)

@@ -60,7 +60,7 @@ def test_without_a_marker_it_is_cut_and_nothing_said() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "a\nb\nc\n", "one\ntwo\nthree", "x" * 40])
-def test_what_is_within_the_limits_is_the_very_same(text: str) -> None:
+def test_text_within_the_limits_is_the_same_object(text: str) -> None:
     assert truncate(text, TextLimits(lines=3, chars=40), O200K) is text
 
 

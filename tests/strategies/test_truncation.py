@@ -65,7 +65,7 @@ async def test_old_results_and_parameters_keep_their_beginning() -> None:
     assert answer.steps[0].tokens_after < answer.steps[0].tokens_before
 
 
-async def test_what_was_said_stays_unless_it_need_not() -> None:
+async def test_typed_and_assistant_text_stays_by_default() -> None:
     shown, _ = await condense()
     assert (shown[3], shown[4]) == (CHAT[3], CHAT[4])
     shown, _ = await condense(preserveAssistantText=False, maxMessageChars=20)

@@ -47,7 +47,7 @@ def _sections(summary: str) -> dict[str, str]:
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
-async def test_it_is_a_summarizer_with_a_name() -> None:
+async def test_the_local_summarizer_names_itself_as_author() -> None:
     summary = await LocalSummarizer().summarize(SummaryRequest(PLANNING.messages))
     assert summary.author == LocalSummarizer().name == "local"
     assert summary.usage is None

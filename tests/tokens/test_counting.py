@@ -113,7 +113,7 @@ def test_sums_agree(conversation: Conversation) -> None:
 
 
 @given(st.lists(messages, max_size=6))
-def test_one_by_one_is_the_same_as_all_at_once(many: list[Message]) -> None:
+def test_single_counts_equal_a_common_count(many: list[Message]) -> None:
     assert count_messages(many) == [count_message(message) for message in many]
 
 

@@ -10,7 +10,7 @@ from enfold.text.words import SHORT
 from enfold.tokens.tokenizers import UNKNOWN, Memo, _CountTable
 
 
-def test_what_was_kept_is_found_and_nothing_else() -> None:
+def test_a_memo_finds_only_kept_texts() -> None:
     memo = Memo()
     memo.keep({"a": 1, "": 0})
     assert memo.find(["a", "b", "", "a"]) == [1, UNKNOWN, 0, 1]

@@ -220,5 +220,5 @@ def test_without_any_library_the_fallback_guesses_and_warns_once() -> None:
     assert "guessed" in done.stderr
 
 
-def test_where_a_library_loads_the_fallback_is_not_taken() -> None:
+def test_a_fallback_is_not_used_if_the_library_loads() -> None:
     assert get("o200k_base", fallback="chars4") is get("o200k_base")

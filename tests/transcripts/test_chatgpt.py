@@ -39,7 +39,7 @@ def test_a_conversation_with_a_tool() -> None:
     assert problems(transcript.conversation().messages) == ()
 
 
-def test_what_the_export_says_is_kept() -> None:
+def test_fields_of_the_export_are_kept() -> None:
     transcript = the_one(dumps(CHATGPT_EXPORT))
     assert transcript.extras == {
         "title": "Sums",
@@ -60,7 +60,7 @@ def test_many_conversations(content: bytes) -> None:
     assert [len(transcript.entries) for transcript in read(content)] == [4, 4]
 
 
-def test_one_conversation_alone() -> None:
+def test_a_single_conversation_is_read() -> None:
     assert len(the_one(dumps(CHATGPT_EXPORT[0])).entries) == 4
 
 
@@ -102,7 +102,7 @@ def test_a_current_node_that_says_nothing_stands_for_the_one_before() -> None:
     assert the_one(export(*nodes, current_node="e")).tip == "a2"
 
 
-def test_what_is_hidden_from_the_person_is_kept_for_the_model() -> None:
+def test_messages_hidden_from_the_person_are_kept_for_the_model() -> None:
     hidden = {"metadata": {"is_visually_hidden_from_conversation": True}, "weight": 0.0}
     context = {
         "content_type": "user_editable_context",
@@ -173,7 +173,7 @@ def test_a_tool_that_failed() -> None:
     )
 
 
-def test_what_a_tool_says_unasked_is_context() -> None:
+def test_tool_messages_without_a_call_are_context() -> None:
     nodes = (
         chatgpt_node("u", "root", "user", "read it"),
         chatgpt_node("f", "u", "tool", "the file's text", name="file_search"),

@@ -40,7 +40,7 @@ def test_the_blocks_of_a_reply_are_one_message() -> None:
     assert problems(transcript.conversation().messages) == ()
 
 
-def test_what_the_log_says_is_kept() -> None:
+def test_fields_of_the_log_are_kept() -> None:
     transcript = the_one(lines(CLAUDE_LOG))
     assert transcript.id == "s-1"
     assert transcript.extras == {
@@ -198,7 +198,7 @@ def test_the_log_of_a_sub_agent_alone() -> None:
     assert (agent.id, outline(agent)) == ("s-1/ag7", ["user: find the paper"])
 
 
-def test_what_a_person_typed_while_the_model_worked_is_a_message() -> None:
+def test_queued_prompts_are_messages() -> None:
     queued = {"type": "queued_command", "prompt": "and hurry", "commandMode": "prompt"}
     transcript = the_one(
         lines(
@@ -259,7 +259,7 @@ def test_a_message_whose_parent_is_lost_follows_the_one_before() -> None:
     assert transcript.extras["relinked"] == 1
 
 
-def test_what_the_program_prints_as_a_stream() -> None:
+def test_the_stream_format_of_the_program_is_read() -> None:
     def printed(kind: str, content: Any, caller: str | None = None) -> dict[str, Any]:
         message = {"role": kind, "content": content, "id": f"msg_{content}"}
         return {

@@ -32,7 +32,7 @@ def test_items_are_entries_and_events_say_nothing_twice() -> None:
     assert problems(transcript.conversation().messages) == ()
 
 
-def test_what_the_log_says_of_the_session_is_kept() -> None:
+def test_session_fields_of_the_log_are_kept() -> None:
     transcript = the_one(lines(CODEX_LOG))
     assert transcript.id == "019f"
     assert transcript.system == Message(
@@ -121,7 +121,7 @@ def test_a_forked_log_is_named_after_itself() -> None:
     assert len(forked.entries) == 6
 
 
-def test_what_was_never_sent_is_no_entry() -> None:
+def test_items_that_were_never_sent_are_no_entries() -> None:
     transcript = the_one(
         lines([spoken("user", "hi"), item(type="ghost_snapshot", ghost_commit={})])
     )

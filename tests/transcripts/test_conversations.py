@@ -21,7 +21,7 @@ def conversation(*messages: dict[str, Any], **fields: Any) -> bytes:
 @pytest.mark.parametrize(
     "content", [lines(CONVERSATIONS), dumps(CONVERSATIONS)], ids=["lines", "array"]
 )
-def test_one_transcript_a_conversation(content: bytes) -> None:
+def test_each_conversation_becomes_a_transcript(content: bytes) -> None:
     one, two = read(content)
     assert (one.format, one.id, one.title) == ("conversations", "one", "")
     assert (two.id, two.title) == ("two", "Second")

@@ -42,7 +42,7 @@ def test_a_format_may_be_named(name: str) -> None:
 @pytest.mark.parametrize(
     "start", [b"\xef\xbb\xbf", b"\n\n", b"  "], ids=["mark", "lines", "spaces"]
 )
-def test_what_stands_before_does_not_matter(name: str, start: bytes) -> None:
+def test_leading_whitespace_and_marks_do_not_matter(name: str, start: bytes) -> None:
     found = list(read(start + EXAMPLES[name]))
     assert [outline(transcript) for transcript in found] == [
         outline(transcript) for transcript in read(EXAMPLES[name])

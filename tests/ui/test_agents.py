@@ -140,7 +140,7 @@ async def test_a_session_is_listed_followed_live_and_undone(
     assert not provider.refused
 
 
-async def test_on_a_phone_the_details_come_when_they_are_asked_for(
+async def test_the_details_open_on_request_on_a_phone(
     browser: Browser, server: Process, api: Api
 ) -> None:
     async with (

@@ -27,7 +27,7 @@ async def test_the_first_page_comes_up(page: Page, server: Process) -> None:
     await expect(page.get_by_text("No conversation yet.")).to_be_visible()
 
 
-async def test_what_is_not_there_is_said_to_be_missing(page: Page, server: Process) -> None:
+async def test_an_unknown_session_is_called_missing(page: Page, server: Process) -> None:
     await page.goto(f"{server.address}/s/nowhere")
     await expect(page.get_by_role("alert")).to_contain_text("there is no session 'nowhere'")
     await page.get_by_role("link", name="Back to conversations").click()
@@ -61,7 +61,7 @@ async def test_a_sample_can_be_summarized_searched_and_undone(
             await expect(page.get_by_role("button", name="Show earlier messages")).to_be_attached()
 
 
-async def test_whoever_needs_a_token_signs_in_with_it(browser: Browser, tmp_path: Path) -> None:
+async def test_a_server_with_a_token_asks_for_it(browser: Browser, tmp_path: Path) -> None:
     with serve(tmp_path / "chats.db", ENFOLD_TOKEN=TOKEN) as server:
         async with window(browser) as (page, watch):
             watch.expected = ("401",)
@@ -116,7 +116,7 @@ def test_without_the_library_the_rest_is_served(tmp_path: Path) -> None:
     assert "in a browser" not in log
 
 
-def test_whoever_does_without_it_does_not_load_it() -> None:
+def test_the_server_without_ui_does_not_load_nicegui() -> None:
     program = "import sys, enfold.cli, enfold.server; sys.exit('nicegui' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], env=environment(), check=False)
     assert done.returncode == 0

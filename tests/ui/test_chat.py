@@ -45,7 +45,7 @@ async def test_without_a_profile_words_are_kept_and_it_says_how_to_add_one(
     assert next(m["message"]["content"] for m in api.messages("alone")) == "Keep **this**"
 
 
-async def test_what_is_said_is_never_done(page: Page, server: Process, api: Api) -> None:
+async def test_markup_in_messages_is_never_executed(page: Page, server: Process, api: Api) -> None:
     evil = "<img src=x onerror=\"document.title='taken'\"><script>document.title='taken'</script>"
     result = {**RESULT, "content": evil}
     path = api.session(

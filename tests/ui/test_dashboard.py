@@ -42,7 +42,7 @@ def _fill(server: Process) -> tuple[int, int]:
     return freed[0], freed[1]
 
 
-async def test_what_was_saved_and_what_to_do(page: Page, server: Process) -> None:
+async def test_the_dashboard_shows_savings_and_advice(page: Page, server: Process) -> None:
     await page.goto(f"{server.address}/dashboard")
     await expect(page.get_by_text("No compressions and no model calls")).to_be_visible()
     native, truncation = _fill(server)
@@ -117,7 +117,7 @@ async def test_another_time_can_be_chosen(page: Page, server: Process) -> None:
     await expect(page.get_by_role("region", name="Charts").locator("svg").first).to_be_visible()
 
 
-async def test_on_a_phone_in_the_dark(browser: Browser, server: Process) -> None:
+async def test_the_page_fits_a_phone_in_dark_mode(browser: Browser, server: Process) -> None:
     async with window(browser, width=390, height=800, dark=True) as (page, _):
         await page.goto(f"{server.address}/dashboard")
         await expect(page.get_by_role("region", name="Totals")).to_be_visible()

@@ -47,7 +47,7 @@ async def test_a_file_is_chosen(page: Page, server: Process, tmp_path: Path) -> 
     await expect(chosen).to_be_visible()
 
 
-async def test_what_is_no_transcript_is_said_to_be_none(
+async def test_an_invalid_transcript_shows_an_error(
     page: Page, server: Process, tmp_path: Path
 ) -> None:
     await page.goto(server.address)

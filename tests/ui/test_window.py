@@ -37,7 +37,7 @@ async def _logged(engine: Engine) -> list[tuple[str, str, int, str | None]]:
     return [(each.actor, each.action, each.status, each.session) for each in found]
 
 
-async def test_what_is_done_is_written_down(engine: Engine) -> None:
+async def test_the_window_logs_its_actions(engine: Engine) -> None:
     async with Window(engine, Ann()).audited("undo", "chat"):
         pass
     assert await _logged(engine) == [("ann", "UI undo", 200, "chat")]

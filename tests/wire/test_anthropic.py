@@ -307,7 +307,7 @@ def test_a_tool_can_be_added() -> None:
         ({"messages": [], "tools": [{"name": "a", "input_schema": 1}]}, "tools[0].input_schema"),
     ],
 )
-def test_what_is_wrong_is_refused_with_its_place(value: Any, place: str) -> None:
+def test_errors_name_the_place(value: Any, place: str) -> None:
     with pytest.raises(DialectError) as caught:
         anthropic.parse(value)
     assert caught.value.place == place
@@ -482,7 +482,7 @@ def test_a_thought_made_by_hand_in_this_dialect_is_written() -> None:
 
 
 @given(gemini_values.values)
-def test_whatever_gemini_says_becomes_turns_that_anthropic_takes(value: Any) -> None:
+def test_gemini_conversations_become_valid_anthropic_turns(value: Any) -> None:
     rendered = anthropic.render(gemini.parse(value))
     messages = rendered if isinstance(rendered, list) else rendered["messages"]
     for index, message in enumerate(messages):

@@ -165,7 +165,7 @@ def test_two_conversations_in_one_body_are_refused() -> None:
 @pytest.mark.parametrize(
     "value", [None, 5, "text", {}, [1], [{}], [{"type": "x"}], {"a": 1}], ids=str
 )
-def test_what_is_no_conversation_is_refused(value: Any) -> None:
+def test_an_invalid_conversation_is_refused(value: Any) -> None:
     with pytest.raises(
         DialectError, match="looked for `messages`, `contents` or `input`"
     ) as caught:

@@ -111,7 +111,7 @@ def test_a_body_is_read_into_typed_values() -> None:
 
 
 @given(conversations)
-def test_whatever_messages_can_hold_can_be_said(conversation: Conversation) -> None:
+def test_every_message_can_be_written(conversation: Conversation) -> None:
     value = enfold.render(conversation)
     again = enfold.parse(value)
     assert without_extras(again) == without_extras(conversation)
@@ -250,7 +250,7 @@ def _content(*blocks: Any) -> list[dict[str, Any]]:
     ],
     ids=str,
 )
-def test_what_is_wrong_is_refused_with_its_place(value: Any, place: str) -> None:
+def test_errors_name_the_place(value: Any, place: str) -> None:
     with pytest.raises(DialectError) as caught:
         enfold.parse(value)
     assert caught.value.place == place

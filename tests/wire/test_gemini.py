@@ -270,7 +270,7 @@ def test_edited_data_is_the_response() -> None:
     assert part == {"functionResponse": {"name": "read", "response": {"rows": 2}}}
 
 
-def test_one_object_stays_one_until_there_are_two() -> None:
+def test_a_single_object_stays_an_object_until_a_second_comes() -> None:
     body = {"contents": {"parts": {"text": "Hi"}}, "system_instruction": {"parts": {"text": "S"}}}
     conversation = gemini.parse(body)
     assert gemini.render(conversation) == body
@@ -352,7 +352,7 @@ def test_a_tool_can_be_added() -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_refused_with_its_place(value: Any, place: str) -> None:
+def test_errors_name_the_place(value: Any, place: str) -> None:
     with pytest.raises(DialectError) as caught:
         gemini.parse(value)
     assert caught.value.place == place
@@ -456,7 +456,7 @@ def test_a_conversation_of_messages_alone_stays_a_bare_array() -> None:
     ],
     ids=["nothing", "texts", "an object", "an array", "a mixture"],
 )
-def test_what_a_tool_said_becomes_an_object(parts: tuple[Any, ...], response: Any) -> None:
+def test_the_text_of_a_tool_becomes_an_object(parts: tuple[Any, ...], response: Any) -> None:
     message = Message("tool", (ToolResult("1", parts, name="run"),))
     assert gemini.render_message(message) == {
         "role": "user",
@@ -498,7 +498,7 @@ def test_a_message_made_by_hand_leaves_its_neighbours_as_they_were() -> None:
 
 
 @given(anthropic_values.values)
-def test_whatever_anthropic_says_becomes_turns_that_gemini_takes(value: Any) -> None:
+def test_anthropic_conversations_become_valid_gemini_turns(value: Any) -> None:
     rendered = gemini.render(anthropic.parse(value))
     contents = rendered if isinstance(rendered, list) else rendered["contents"]
     for index, content in enumerate(contents):

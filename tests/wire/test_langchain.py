@@ -339,7 +339,7 @@ def test_dropped_reasoning_is_gone_from_wherever_it_was() -> None:
     }
 
 
-def test_what_is_no_call_among_the_calls_stays() -> None:
+def test_invalid_calls_among_the_calls_stay() -> None:
     odd = [5, {"name": "f"}]
     call = {"id": "c", "function": {"name": "f", "arguments": "{}"}}
     message = langchain.parse_message(
@@ -552,7 +552,7 @@ def test_any_conversation_can_be_written_and_read_again(conversation: Conversati
         assert all(part.text in (*texts, "") for part in message.parts if isinstance(part, Text))
 
 
-def test_one_message_that_becomes_several_needs_its_conversation() -> None:
+def test_a_message_that_becomes_several_needs_its_conversation() -> None:
     message = Message("user", (ToolResult("a"), ToolResult("b")))
     with pytest.raises(DialectError, match="render its conversation"):
         langchain.render_message(message)
@@ -611,7 +611,7 @@ def test_messages_that_only_a_graph_understands_stay_behind() -> None:
     ],
     ids=str,
 )
-def test_what_is_wrong_is_refused_with_its_place(value: Any, place: str) -> None:
+def test_errors_name_the_place(value: Any, place: str) -> None:
     with pytest.raises(DialectError) as caught:
         langchain.parse(value)
     assert caught.value.place == place

@@ -343,7 +343,7 @@ def test_tools_can_be_added_changed_and_removed() -> None:
 
 
 @given(values.foreign_conversations)
-def test_what_is_translated_is_of_this_dialect(conversation: Conversation) -> None:
+def test_translated_messages_belong_to_this_dialect(conversation: Conversation) -> None:
     rendered = openai.render(conversation)
     assert dumps(openai.render(openai.parse(rendered))) == dumps(rendered)
 
@@ -664,7 +664,7 @@ def user(**fields: Any) -> Any:
     ],
     ids=repr,
 )
-def test_what_is_wrong_is_named_with_its_place(value: Any, place: str) -> None:
+def test_errors_name_the_place(value: Any, place: str) -> None:
     with pytest.raises(DialectError) as caught:
         openai.parse(value)
     assert caught.value.place == place

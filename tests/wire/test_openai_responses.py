@@ -360,7 +360,7 @@ def test_tools_can_be_added_changed_and_removed() -> None:
 
 
 @given(foreign_conversations)
-def test_what_is_translated_is_of_this_dialect(conversation: Conversation) -> None:
+def test_translated_messages_belong_to_this_dialect(conversation: Conversation) -> None:
     rendered = render(conversation)
     assert dumps(render(parse(rendered))) == dumps(rendered)
 
@@ -604,7 +604,7 @@ def with_blocks(*blocks: Any) -> Any:
     ],
     ids=repr,
 )
-def test_what_is_wrong_is_named_with_its_place(value: Any, place: str) -> None:
+def test_errors_name_the_place(value: Any, place: str) -> None:
     with pytest.raises(DialectError) as caught:
         parse(value)
     assert caught.value.place == place

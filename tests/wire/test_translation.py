@@ -289,7 +289,7 @@ ABILITIES: dict[str, tuple[Conversation, Callable[[Conversation], bool], set[str
 
 
 @pytest.mark.parametrize("ability", ABILITIES)
-def test_what_only_some_dialects_can_say_is_said_there(ability: str) -> None:
+def test_features_of_some_dialects_are_written_there(ability: str) -> None:
     conversation, is_said, able = ABILITIES[ability]
     assert is_said(conversation)
     foreign = _from_elsewhere(conversation)

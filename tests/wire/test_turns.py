@@ -85,7 +85,7 @@ def test_the_user_opens_where_the_assistant_began() -> None:
     assert _turns(assistant("Welcome.")) == (_own(user(OPENING)), _own(assistant("Welcome.")))
 
 
-def test_what_says_nothing_is_left_out_and_its_neighbours_join() -> None:
+def test_empty_messages_are_left_out_and_their_neighbours_join() -> None:
     hidden = Message("assistant", (Reasoning("Hm."), Unknown({"a": 1}), Text("\n")))
     assert _turns(user("One", Text(" ")), hidden, user("Two")) == (_own(user("One", Text("Two"))),)
 

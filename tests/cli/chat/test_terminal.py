@@ -288,7 +288,7 @@ async def test_a_blocked_session_says_so_when_it_is_opened(chat_setup: ChatSetup
         assert screen(hand)[-1] == "An answer."
 
 
-async def test_what_was_said_before_is_shown_and_can_be_long(chat_setup: ChatSetup) -> None:
+async def test_earlier_messages_are_shown_and_older_ones_counted(chat_setup: ChatSetup) -> None:
     chat = await chat_setup.open_chat()
     await fill(chat, 20)
     async with shown(chat) as hand:

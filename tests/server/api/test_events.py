@@ -84,7 +84,7 @@ async def test_two_listen_and_hear_the_same(address: str) -> None:
         assert any(event["data"]["session"] == "other" for event in received)
 
 
-async def test_who_comes_back_hears_what_was_missed(address: str) -> None:
+async def test_a_returning_listener_gets_missed_events(address: str) -> None:
     async with (
         listening(address) as events,
         httpx.AsyncClient(base_url=address, timeout=60) as client,
@@ -96,7 +96,7 @@ async def test_who_comes_back_hears_what_was_missed(address: str) -> None:
         assert await anext(again) == second
 
 
-async def test_nobody_hears_of_anothers_sessions(address: str, tokens: tuple[str, str]) -> None:
+async def test_events_stay_within_their_namespace(address: str, tokens: tuple[str, str]) -> None:
     ann, ben = ({"x-enfold-token": token} for token in tokens)
     async with (
         listening(address, **ann) as hers,

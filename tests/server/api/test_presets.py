@@ -31,7 +31,7 @@ async def test_a_preset_in_the_names_of_another_system_is_saved(client: Client) 
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, "bad_setting")
 
 
-async def test_what_is_wrong_is_named(client: Client) -> None:
+async def test_errors_name_the_wrong_field(client: Client) -> None:
     wrong = {"strategy": "truncation", "config": {"preserveRecent": 7}}
     answer = await client.put("/api/presets/mine", json=wrong)
     assert answer.status_code == 400

@@ -24,7 +24,7 @@ async def test_words_are_found_in_one_session_or_in_all(client: Client) -> None:
     assert (await client.get("/api/search?q=x&session=none")).status_code == 404
 
 
-async def test_nobody_finds_what_another_said(ann: Client, ben: Client, client: Client) -> None:
+async def test_search_stays_within_its_namespace(ann: Client, ben: Client, client: Client) -> None:
     await _add_message(ann, "chat", "the password is harbour")
     await _add_message(ben, "chat", "nothing of interest")
     for other in (ben, client):

@@ -73,7 +73,7 @@ async def test_calls_are_written_together_in_their_sessions(store: Store) -> Non
     assert len(usage_events) == 5
 
 
-async def test_what_was_used_before_there_was_a_session_is_its_own_later(store: Store) -> None:
+async def test_usage_before_the_session_exists_is_assigned_to_it_later(store: Store) -> None:
     begun = ClientHistory(("user",), (content_hash(user("Hello")),))
     reply = {"role": "assistant", "content": "Hi."}
     body = {"id": "r", "choices": [{"index": 0, "message": reply}], "usage": USAGE}
@@ -97,7 +97,7 @@ async def test_what_was_used_before_there_was_a_session_is_its_own_later(store: 
     assert await store.read(catalog.usage_of_namespace, "ours") == []
 
 
-async def test_what_is_not_said_and_what_has_no_price_stays_unknown(store: Store) -> None:
+async def test_missing_usage_and_missing_prices_stay_unknown(store: Store) -> None:
     accounts = UsageWriter(_writing_to(store))
     accounts.add(ProxiedCall("ours", None, "openai:gpt-4o", _response()))
     accounts.add(ProxiedCall("ours", None, "openai:nobody-knows-it", _response(USAGE)))
@@ -233,7 +233,7 @@ async def _in_pieces(raw: list[bytes]) -> AsyncIterator[bytes]:
         await asyncio.sleep(0)
 
 
-async def test_what_a_provider_refuses_is_not_counted(on: Stage) -> None:
+async def test_refused_requests_are_not_counted(on: Stage) -> None:
     on.provider.script = lambda _request, _body: JSONResponse({"error": {}}, 429)
     async with httpx.AsyncClient(timeout=60) as client:
         await client.post(

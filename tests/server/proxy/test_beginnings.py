@@ -36,7 +36,7 @@ def database(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'beginnings.db'}"
 
 
-async def test_it_is_read_once_for_many(database: str) -> None:
+async def test_the_settings_are_read_once_for_many_conversations(database: str) -> None:
     async with open_engine(database) as engine:
         await engine.models.get(MODEL)
         conversations = NewConversations(engine)
@@ -47,7 +47,7 @@ async def test_it_is_read_once_for_many(database: str) -> None:
         assert found[0].model is not None
 
 
-async def test_what_is_changed_here_holds_at_once(database: str) -> None:
+async def test_changes_of_this_process_hold_at_once(database: str) -> None:
     async with open_engine(database) as engine:
         conversations = NewConversations(engine)
         for window in (20_000, 30_000):
@@ -57,7 +57,7 @@ async def test_what_is_changed_here_holds_at_once(database: str) -> None:
             assert recognised.model.max_input == window
 
 
-async def test_what_another_process_changes_holds_soon(database: str) -> None:
+async def test_changes_of_another_process_hold_soon(database: str) -> None:
     async with open_engine(database) as engine, open_engine(database) as other:
         await engine.models.edit(MODEL, max_input=20_000)
         conversations = NewConversations(engine)

@@ -153,7 +153,7 @@ async def test_a_long_chain_is_compressed_and_goes_on(
     assert [each["role"] for each in stored] == ["user", "assistant"] * 29 + ["user"]
 
 
-async def test_what_the_provider_is_told_first_is_told_again_when_the_id_is_dropped(
+async def test_instructions_of_the_first_request_are_sent_again_when_the_id_is_dropped(
     on: Stage, keeper: Keeper
 ) -> None:
     rules = {"role": "developer", "content": "Answer in rhymes."}
@@ -192,7 +192,7 @@ async def test_a_chain_that_began_elsewhere_passes_with_a_warning(
     ],
     ids=["conversation", "as object", "response", "no id", "item", "item without type"],
 )
-async def test_what_is_not_known_here_is_the_providers(on: Stage, fields: Any) -> None:
+async def test_an_unknown_response_id_is_left_to_the_provider(on: Stage, fields: Any) -> None:
     on.provider.script = lambda _request, _body: JSONResponse({"id": "r"})
     raw = json.dumps({"model": "small", "input": "Go on", **fields}).encode()
     async with httpx.AsyncClient(timeout=60) as client:
@@ -201,7 +201,7 @@ async def test_what_is_not_known_here_is_the_providers(on: Stage, fields: Any) -
     assert on.provider.bodies == [raw]
 
 
-async def test_nobody_goes_on_from_anothers_response(on: Stage, keeper: Keeper) -> None:
+async def test_response_ids_of_another_key_are_unknown(on: Stage, keeper: Keeper) -> None:
     last, _ = await _talk(on, 3, key="anna")
     _, headers = await _talk(on, 1, last, key="bert")
     assert headers[0]["x-enfold-warning"] == "history-not-visible"
@@ -243,7 +243,9 @@ async def test_references_to_items_are_resolved_where_the_view_is_sent(
     assert sent["input"][-2] == keeper.items["msg_23"]
 
 
-async def test_what_the_provider_does_not_keep_is_not_kept_here(on: Stage, keeper: Keeper) -> None:
+async def test_responses_that_the_provider_does_not_store_are_not_stored_here(
+    on: Stage, keeper: Keeper
+) -> None:
     last, _ = await _talk(on, 1, store=False)
     _, headers = await _talk(on, 1, last)
     assert headers[0]["x-enfold-warning"] == "history-not-visible"

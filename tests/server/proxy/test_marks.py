@@ -126,7 +126,7 @@ def test_marks_of_dialects_that_have_none_are_not_looked_for() -> None:
     assert _set(body, 1, [{}]) == [{}]
 
 
-def test_what_was_recorded_with_a_mark_loses_it_and_nothing_else() -> None:
+def test_a_recorded_message_loses_only_its_cache_mark() -> None:
     call = {"type": "tool_use", "id": "c", "name": "f", "input": {"cache_control": "mine"}}
     inner = {"type": "tool_result", "tool_use_id": "c", "content": [_text("Done.", MARK)]}
     raw = _raw({"role": "user", "content": [inner, {**call, "cache_control": MARK}]})

@@ -44,7 +44,7 @@ def talk(count: int, **more: Any) -> bytes:
     ),
     st.sampled_from([0, 300, 10_000]),
 )
-def test_whatever_came_before_a_body_is_what_it_would_be_without(
+def test_parsing_with_a_prefix_cache_equals_parsing_without(
     steps: list[tuple[int, list[Any], int | None, bool, str]], held: int
 ) -> None:
     prefixes = PrefixCache(min_body=0, max_prefixes=3, max_held=held)
@@ -87,7 +87,7 @@ def test_a_history_that_grows_is_known_by_all_but_its_newest_messages() -> None:
     assert (first.count, second.count) == (14, 16)
 
 
-def test_what_was_learnt_of_a_beginning_is_known_of_what_goes_on_from_it() -> None:
+def test_facts_of_a_prefix_are_reused_for_its_continuation() -> None:
     prefixes = PrefixCache(min_body=0)
     facts = [MessageFacts("user", str(number), number, 0) for number in range(20)]
     _, first = prefixes.parse(WIRES["openai"], talk(20))
@@ -131,7 +131,7 @@ def test_the_last_of_two_fields_of_one_name_counts() -> None:
 
 
 @pytest.mark.parametrize("end", [b",]}", b"", b"]", b"}}", b"] 1}", b', {"role"}]}'])
-def test_what_is_no_json_is_still_refused(end: bytes) -> None:
+def test_a_known_prefix_with_invalid_json_is_refused(end: bytes) -> None:
     prefixes = PrefixCache(min_body=0)
     whole = talk(12)
     prefixes.parse(WIRES["openai"], whole)

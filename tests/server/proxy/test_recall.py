@@ -75,7 +75,7 @@ def _mentions(on: Stage, at: int) -> int:
 
 @every_form
 @both_ways
-async def test_what_was_folded_is_recalled_and_the_client_sees_one_reply(
+async def test_folded_messages_are_recalled_and_the_client_gets_one_reply(
     on: Stage, form: str, stream: bool
 ) -> None:
     on.provider.script = script([Say("Let me look."), RECALL], [Say("It is teal.")])
@@ -251,7 +251,7 @@ async def test_under_a_forced_choice_there_is_no_tool_and_nothing_of_it(
 
 
 @every_form
-async def test_who_has_a_tool_of_that_name_keeps_it(on: Stage, form: str) -> None:
+async def test_a_client_tool_named_recall_keeps_its_name(on: Stage, form: str) -> None:
     ours = Use("r1", "enfold_recall", {"query": "cabin lamp"})
     on.provider.script = script([Use("c1", "recall", {"what": "x"})], [ours], [Say("Teal.")])
     async with _client(on, form) as talker:
@@ -297,7 +297,7 @@ async def _namespace_of_the_last(on: Stage) -> str:
 
 
 @every_form
-async def test_nobody_recalls_what_somebody_else_said(on: Stage, form: str) -> None:
+async def test_recall_stays_within_the_namespace_of_the_key(on: Stage, form: str) -> None:
     async with _client(on, form, key="anna") as anna:
         await anna.hear(stream=False)
     namespace = await _namespace_of_the_last(on)

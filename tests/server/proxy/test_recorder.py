@@ -69,7 +69,7 @@ async def test_an_answer_that_is_no_stream_waits_until_it_is_whole() -> None:
     assert kept.events[0] == "r"
 
 
-async def test_where_nothing_is_kept_nothing_waits() -> None:
+async def test_a_recorder_without_a_keeper_waits_for_nothing() -> None:
     kept = Kept()
     recorder = ResponseRecorder(
         RecordedResponse(WIRES["openai-responses"], STREAM), kept.done, None

@@ -30,7 +30,7 @@ def test_a_blocked_session_says_how_to_go_on(provider: str, path: tuple[str, str
     assert dict(headers)[b"x-should-retry"] == b"false"
 
 
-def test_what_may_pass_is_worth_another_try() -> None:
+def test_temporary_errors_invite_a_retry() -> None:
     status, headers, _ = error_response(UnavailableError("gone"), "anthropic")
     assert (status, dict(headers)[b"x-should-retry"]) == (503, b"true")
     status, headers, _ = error_response(OverloadError("busy", retry_after=1.2), "anthropic")

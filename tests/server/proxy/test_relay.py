@@ -59,7 +59,7 @@ async def test_pieces_go_on_as_they_come() -> None:
     ]
 
 
-async def test_how_long_it_is_and_which_piece_is_the_last_is_said_where_that_is_known() -> None:
+async def test_a_relayed_response_keeps_its_known_length_and_marks_its_last_piece() -> None:
     client = Client()
     await relay_response(
         cast("UpstreamResponse", Arriving(b"one", b"two", length=6)),
@@ -83,7 +83,7 @@ async def test_an_answer_that_never_has_a_body_has_no_length(status: int) -> Non
     assert [name for name, _ in client.received[0]["headers"]] == [b"content-type"]
 
 
-async def test_what_has_to_wait_is_said_after_it_was_kept() -> None:
+async def test_a_response_is_sent_after_it_was_stored() -> None:
     client = Client()
     before: list[int] = []
 

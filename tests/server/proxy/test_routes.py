@@ -65,7 +65,7 @@ async def test_between_two_compressions_what_is_sent_only_grows(on: Stage) -> No
             assert after[: len(before)] == before
 
 
-async def test_what_needs_nothing_is_forwarded_byte_for_byte(on: Stage) -> None:
+async def test_an_unchanged_body_is_forwarded_byte_for_byte(on: Stage) -> None:
     raw = b'{ "model":"small",\n "messages" : [{"content":"h\\u00e9","role":"user"}], "x": 1.50}'
     async with httpx.AsyncClient(timeout=60) as client:
         reply = await client.post(f"{on.address}/v1/chat/completions?a=%2F", content=raw)
@@ -232,7 +232,7 @@ async def test_other_paths_pass_unchanged_to_the_provider_they_are_meant_for(on:
     ],
     ids=["empty", "broken", "elsewhere", "no model"],
 )
-async def test_what_cannot_be_read_is_the_providers_to_judge(
+async def test_unreadable_bodies_are_left_to_the_provider(
     on: Stage, body: bytes, warning: str
 ) -> None:
     on.provider.script = lambda _request, _body: Response(status_code=400)
@@ -340,7 +340,7 @@ def _gone() -> Response:
     return Response(status_code=500)
 
 
-async def test_whoever_runs_the_server_can_let_a_blocked_conversation_go_on(
+async def test_the_operator_can_unblock_a_conversation(
     failing: Stage,
 ) -> None:
     on = failing

@@ -198,7 +198,7 @@ async def test_a_turn_waits_only_at_the_hard_limit(early: Stage, chat: Chat, wri
     assert writer.calls == 1
 
 
-async def test_what_fails_in_the_background_is_told_and_the_request_goes_on(
+async def test_a_background_failure_is_reported_and_the_request_continues(
     on: Stage, caplog: pytest.LogCaptureFixture
 ) -> None:
     messages = [{"role": role, "content": "Hi"} for role in ("user", "assistant", "user")]
@@ -302,7 +302,7 @@ async def test_a_blocked_conversation_goes_on_once_the_risk_is_acknowledged(
     assert len(on.provider.last["messages"]) == len(chat.messages) - 1
 
 
-async def test_what_is_to_pass_passes_whole_with_a_warning(
+async def test_on_failure_pass_forwards_the_whole_history_with_a_warning(
     on: Stage, chat: Chat, writer: Gated
 ) -> None:
     await on.engine.set("proxy.on_failure", "pass")
@@ -330,7 +330,7 @@ async def test_a_blocked_conversation_goes_on_once_it_is_to_be_truncated(
     assert record.blocked is None
 
 
-async def test_what_is_too_full_before_the_first_reply_goes_out_compressed(
+async def test_a_full_first_request_is_forwarded_compressed(
     on: Stage, chat: Chat, writer: Gated
 ) -> None:
     writer.open.set()
@@ -377,7 +377,7 @@ async def test_the_risk_can_be_acknowledged_before_the_first_reply(
     assert (after.status_code, after.headers["x-enfold-warning"]) == (200, "risk-acknowledged")
 
 
-async def test_what_is_to_be_truncated_goes_out_smaller_with_a_warning(
+async def test_on_failure_truncate_forwards_a_smaller_history_with_a_warning(
     on: Stage, chat: Chat, writer: Gated
 ) -> None:
     await on.engine.set("on_failure", "truncate")

@@ -19,7 +19,7 @@ from enfold.server.proxy.upstream import Upstream, forwarded_headers, response_h
 from tests.server.serving import serving
 
 
-def test_what_concerns_one_connection_stays_there() -> None:
+def test_connection_headers_are_not_forwarded() -> None:
     headers = [
         (b"Host", b"enfold"),
         (b"Connection", b"close"),

@@ -64,7 +64,7 @@ def test_texts_inside_parameters_and_results_are_what_changes() -> None:
     assert data.value == {"rows": [text.text, 1]}
 
 
-def test_what_has_a_summary_shows_it_and_what_has_none_stays() -> None:
+def test_texts_with_a_summary_are_replaced_and_others_stay() -> None:
     operations = Operations(message_text=SUMMARIZE, tool_results=SUMMARIZE)
     wanted = list(texts_to_summarize(MIXED, operations, O200K))
     assert wanted == [TextToSummarize(LONG, "tool", Summarize())] * 2

@@ -165,7 +165,7 @@ async def test_a_summary_is_an_operation_that_saves() -> None:
     assert step.saved_by == {"summarize": step.tokens_before - step.tokens_after}
 
 
-async def test_one_message_can_be_treated_otherwise() -> None:
+async def test_an_override_changes_one_message() -> None:
     overrides = [
         {"messageIndex": 7, "operations": {"toolResults": "keep"}},
         {"messageIndex": 11, "operations": {"toolResults": truncate(2)}},
@@ -343,7 +343,7 @@ async def test_a_conditional_pass_runs_only_above_its_threshold() -> None:
         assert answer.operations == (done,)
 
 
-async def test_what_is_sent_beside_the_view_counts_for_the_threshold() -> None:
+async def test_static_tokens_count_for_the_threshold() -> None:
     tokens = sum(count_messages(CHAT, TOKENIZER))
     execution = {"type": "conditional", "condition": {"tokenThreshold": tokens}}
     step = individual("x", toolResults="suppress", execution=execution)
@@ -378,7 +378,7 @@ async def test_summaries_of_single_messages_are_edits() -> None:
     assert {request.max_tokens for request in writer.requests} == {60}
 
 
-async def test_what_is_no_longer_than_its_summary_is_not_summarized() -> None:
+async def test_texts_shorter_than_their_summary_are_not_summarized() -> None:
     writer = ScriptedSummarizer("A file.")
     await condense(individual(toolResults=summarize(maxTokens=5_000)), summarizers=(writer,))
     assert writer.requests == []
@@ -471,7 +471,7 @@ async def test_the_prelude_comes_first_and_loses_nothing() -> None:
     assert all(edit.shortenings for edit in answer.edits)
 
 
-async def test_what_the_prelude_points_to_is_never_cut_away_under_it() -> None:
+async def test_targets_of_the_prelude_are_never_cut() -> None:
     messages = (*repeats(6), user("And now?"))
     for operation in ("suppress", truncate(2), truncate(60)):
         plan, answer = await condense(
@@ -507,7 +507,7 @@ async def test_the_summarizer_reads_what_was_said_not_markers() -> None:
     assert writer.requests[0].messages == messages[1:16]
 
 
-async def test_what_an_earlier_compression_cut_is_summarized_as_it_was_said() -> None:
+async def test_messages_cut_earlier_are_summarized_from_their_originals() -> None:
     writer = ScriptedSummarizer("Read.")
     how = strategy("smart", {"losslessPrelude": NO_PRELUDE, "passes": [batch()]}, writer)
     cut = replace(plan_for(CHAT, how), originals={5: user("The whole of it.")})
@@ -520,7 +520,7 @@ async def test_the_cost_is_that_of_all_summaries() -> None:
     assert answer.cost == 0.0
 
 
-async def test_what_is_touched_is_what_the_passes_select() -> None:
+async def test_touches_are_the_messages_that_the_passes_select() -> None:
     config = {"losslessPrelude": NO_PRELUDE, "passes": [batch(keep=12)]}
     how = strategy("smart", config)
     plan = plan_for(CHAT, how)

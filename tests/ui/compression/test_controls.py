@@ -85,7 +85,7 @@ async def test_nothing_happens_if_it_is_thought_better_of(
     await expect(page.get_by_role("button", name="Summary of")).not_to_be_visible()
 
 
-async def test_one_run_may_keep_more_and_use_another_strategy(
+async def test_a_single_run_may_keep_more_and_use_another_strategy(
     page: Page, server: Process, api: Api
 ) -> None:
     await open_session(page, server, api, "once")
@@ -147,7 +147,7 @@ async def test_two_windows_see_it_run_and_the_one_that_began_can_call_it_off(
             await expect(each.get_by_text("Cancelled. Nothing was changed.")).to_be_visible()
 
 
-async def test_what_others_start_is_followed_to_its_result(
+async def test_runs_started_elsewhere_are_followed_to_their_result(
     page: Page, server: Process, api: Api
 ) -> None:
     await open_session(page, server, api, "elsewhere")
@@ -209,7 +209,7 @@ async def test_a_session_that_waits_says_so_in_every_window_until_somebody_decid
             await expect(each.get_by_text("Paused")).not_to_be_visible()
 
 
-async def test_what_was_left_out_without_a_summary_says_so_and_can_be_summarized(
+async def test_messages_left_out_without_a_summary_are_marked_and_can_be_summarized(
     page: Page, server: Process, api: Api
 ) -> None:
     await open_session(page, server, api, "truncated")
@@ -277,7 +277,7 @@ async def test_after_a_failed_count_there_is_only_another_try(
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-async def test_on_a_phone_the_dialog_and_the_report_fit(
+async def test_the_dialog_and_the_report_fit_a_phone(
     browser: Browser, server: Process, api: Api, dark: bool
 ) -> None:
     async with window(browser, width=390, height=800, dark=dark) as (page, _):

@@ -17,7 +17,7 @@ def restored(found: tuple[MarkedText, ...]) -> str:
     return "".join(piece.text if piece.original is None else piece.original for piece in found)
 
 
-def test_what_was_not_shortened_is_one_piece() -> None:
+def test_unshortened_text_is_one_piece() -> None:
     assert align("As it was.", "As it was.") == (MarkedText("As it was."),)
 
 
@@ -65,7 +65,7 @@ def test_brackets_that_somebody_wrote_are_no_marker() -> None:
     "shown",
     ["reworded altogether", "other ⟨ lines 1-2 as in message #3 ⟩ text", "⟨ a ⟩not there⟨ b ⟩"],
 )
-def test_what_cannot_be_made_out_stands_for_the_whole(shown: str) -> None:
+def test_text_that_cannot_be_aligned_stands_for_the_whole(shown: str) -> None:
     assert align(shown, "What was said.") == (MarkedText(shown, "What was said."),)
 
 

@@ -35,7 +35,9 @@ def compressed(api: Api) -> str:
 
 
 @pytest.mark.parametrize("query", ["", "?show=receipt"])
-async def test_what_changed(page: Page, server: Process, compressed: str, query: str) -> None:
+async def test_the_changes_page_has_no_nameless_control(
+    page: Page, server: Process, compressed: str, query: str
+) -> None:
     await page.goto(f"{server.address}{compressed}{query}")
     await expect(page.get_by_role("tab", name="Receipt")).to_be_visible()
     assert await nameless(page) == []

@@ -21,7 +21,7 @@ STARTED = CompressionStarted("talk", messages=45, tokens=90_000, strategy="nativ
     ],
     ids=["finished", "failed"],
 )
-async def test_what_has_started_runs_until_it_ends(tmp_path: Path, ended: Event) -> None:
+async def test_a_started_compression_runs_until_it_ends(tmp_path: Path, ended: Event) -> None:
     async with enfold.open(f"sqlite:///{tmp_path / 'chats.db'}") as engine:
         runs = running(engine, "")
         assert running(engine, "") is runs

@@ -53,7 +53,7 @@ async def test_a_threshold_is_checked_kept_explained_and_put_back(visit: Visit, 
     assert api.setting("threshold") is None
 
 
-async def test_one_session_has_settings_of_its_own(visit: Visit, api: Api) -> None:
+async def test_a_session_can_have_other_settings(visit: Visit, api: Api) -> None:
     page = await visit("/settings")
     await choose(page, "Settings of", f"Session: {TITLE}")
     await choose(page, "Style", "Concise")
@@ -85,7 +85,9 @@ async def test_a_session_can_be_summarized_from_here(visit: Visit, api: Api) -> 
     assert api.ask("GET", "/sessions/long/summaries")
 
 
-async def test_on_a_phone_in_the_dark(browser: Browser, server: Process, api: Api) -> None:
+async def test_the_page_fits_a_phone_in_dark_mode(
+    browser: Browser, server: Process, api: Api
+) -> None:
     async with window(browser, width=390, height=800, dark=True) as (page, _):
         await page.goto(f"{server.address}/settings?session=long")
         await expect(page.get_by_role("textbox", name="Threshold", exact=True)).to_be_visible()

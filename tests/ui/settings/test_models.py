@@ -71,7 +71,9 @@ async def test_many_models_come_in_pages(visit: Visit) -> None:
     await expect(items.first).not_to_have_attribute("aria-label", first or "")
 
 
-async def test_on_a_phone_in_the_dark(browser: Browser, server: Process, api: Api) -> None:
+async def test_the_page_fits_a_phone_in_dark_mode(
+    browser: Browser, server: Process, api: Api
+) -> None:
     async with window(browser, width=390, height=800, dark=True) as (page, _):
         await page.goto(f"{server.address}/settings/models")
         await expect(page.get_by_role("listitem").first).to_be_visible()

@@ -140,7 +140,7 @@ async def test_everything_in_a_pass_can_be_edited(visit: Visit, api: Api) -> Non
     assert other == {"messageIndex": 2, "operations": {"toolResults": {"operation": "keep"}}}
 
 
-async def test_on_a_phone(browser: Browser, server: Process, api: Api) -> None:
+async def test_the_page_fits_a_phone(browser: Browser, server: Process, api: Api) -> None:
     async with window(browser, width=390, height=800) as (page, _):
         await page.goto(f"{server.address}/settings/strategy")
         await page.get_by_role("button", name="Configure Smart").click()

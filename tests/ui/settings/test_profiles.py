@@ -79,7 +79,7 @@ async def test_a_key_is_stored_and_never_shown_again(
 
 
 @pytest.mark.usefixtures("nobody")
-async def test_what_is_wrong_is_said_while_it_is_filled_in(visit: Visit, api: Api) -> None:
+async def test_the_dialog_shows_errors_while_it_is_filled_in(visit: Visit, api: Api) -> None:
     page = await visit("/settings/profiles")
     await add(page, "home", "tiny", COMPATIBLE)
     dialog = page.get_by_role("dialog", name="Add profile")
@@ -162,7 +162,9 @@ async def test_deleting_a_profile_names_its_uses_and_falls_back(visit: Visit, ap
 
 
 @pytest.mark.usefixtures("nobody")
-async def test_on_a_phone_in_the_dark(browser: Browser, server: Process, api: Api) -> None:
+async def test_the_page_fits_a_phone_in_dark_mode(
+    browser: Browser, server: Process, api: Api
+) -> None:
     name = "a-very-long-name-of-a-profile-that-nobody-can-pronounce-without-a-pause-in-the-middle"
     fields = {"provider": "openai", "model": "gpt-4o-with-an-unusually-long-name-2026-01-01"}
     api.ask("PUT", f"/profiles/{name}", json={"fields": fields})
@@ -183,5 +185,5 @@ async def test_on_a_phone_in_the_dark(browser: Browser, server: Process, api: Ap
     ],
     ids=["environment", "file", "stored", "usual", "none"],
 )
-def test_where_a_key_is(fields: dict[str, str], words: str) -> None:
+def test_the_source_of_a_key_is_named(fields: dict[str, str], words: str) -> None:
     assert key_words(read("p", {"model": "m", **fields})) == words

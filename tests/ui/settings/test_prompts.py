@@ -31,14 +31,16 @@ async def test_a_prompt_is_checked_previewed_kept_and_put_back(visit: Visit, api
     assert api.setting("prompt") is None
 
 
-async def test_it_is_said_that_a_strategys_own_prompt_wins(visit: Visit, api: Api) -> None:
+async def test_the_page_warns_that_a_strategys_prompt_wins(visit: Visit, api: Api) -> None:
     api.set(strategy_config={"native": {"prompt": "Mine"}})
     page = await visit("/settings/prompts")
     await expect(page.get_by_text("has its own prompt")).to_be_visible()
     api.set(strategy_config=None)
 
 
-async def test_on_a_phone_in_the_dark(browser: Browser, server: Process, api: Api) -> None:
+async def test_the_page_fits_a_phone_in_dark_mode(
+    browser: Browser, server: Process, api: Api
+) -> None:
     async with window(browser, width=390, height=800, dark=True) as (page, _):
         await page.goto(f"{server.address}/settings/prompts")
         await expect(page.get_by_role("region", name="User text")).to_be_visible()

@@ -175,7 +175,9 @@ async def _configure_gentle(page: Page) -> None:
     await expect(page.get_by_text("Saved. It applies")).to_be_visible()
 
 
-async def test_on_a_phone_in_the_dark(browser: Browser, server: Process, api: Api) -> None:
+async def test_the_page_fits_a_phone_in_dark_mode(
+    browser: Browser, server: Process, api: Api
+) -> None:
     async with window(browser, width=390, height=800, dark=True) as (page, _):
         await page.goto(f"{server.address}/settings/strategy")
         await page.get_by_text("Compare strategies").click()

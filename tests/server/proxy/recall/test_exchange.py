@@ -53,7 +53,7 @@ def _put_back(
 STORED = _stored(RecallExchange("recall", (CALL, RESULT, REPLY)), _raws(ASK))
 
 
-def test_what_was_really_said_stands_in_place_of_what_the_client_saw() -> None:
+def test_the_recorded_exchange_replaces_the_reply_shown_to_the_client() -> None:
     assert _put_back(STORED, _raws(ASK, SHOWN_REPLY, THANKS)) == {1: [CALL, RESULT, REPLY]}
 
 
