@@ -1,4 +1,4 @@
-"""Whether a strategy's answer is taken, and the receipt that goes with it."""
+"""Acceptance of a strategy's answer, and its receipt."""
 
 from __future__ import annotations
 

@@ -218,7 +218,7 @@ def libraries_have_one_place(module: Module) -> Iterator[str]:
 
 
 def heavy_libraries_load_late(module: Module) -> Iterator[str]:
-    """What is slow to load waits until it is needed."""
+    """Slow modules are imported only when they are needed."""
     for each in module.imports:
         at_home = any(module.is_within(door) for door in AT_HOME.get(each.library, ()))
         if each.library in ONLY_LATE and not each.late and not at_home:
@@ -259,7 +259,7 @@ def names_say_something(module: Module) -> Iterator[str]:
 
 
 def excepts_are_narrow(module: Module) -> Iterator[str]:
-    """A broad one hides the mistakes that nobody thought of."""
+    """A broad except hides unexpected mistakes."""
     broad = {"Exception", "BaseException"}
     for function, handler in _handlers(module):
         caught = {ast.unparse(node) for node in ast.walk(handler.type)} if handler.type else broad
@@ -303,7 +303,7 @@ def everything_public_is_explained(module: Module) -> Iterator[str]:
 
 
 def nothing_is_left_for_later(module: Module) -> Iterator[str]:
-    """What is not done is not in the code but in the list of what is to do."""
+    """Open work belongs in the list of work, not in the code."""
     for line, comment in module.comments():
         if re.search(r"\b(TODO|FIXME|XXX|HACK)\b", comment):
             yield f"line {line}: {comment}"
@@ -513,7 +513,7 @@ def _unit_of(target: str) -> str | None:
 
 
 def _docstring(function: Function) -> ast.stmt | None:
-    """What explains a function is not a part of its length; a command's is its help."""
+    """A docstring is no part of a function's length; a command's is its help."""
     return function.body[0] if ast.get_docstring(function) else None
 
 

@@ -1,4 +1,4 @@
-"""The container files: what they say holds, and the servers that they name share their work."""
+"""The container files: their statements hold, and their servers share the work."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ async def test_its_servers_answer_as_one(compose: Any, containerfile: str, serve
 
 
 def _is_healthy(command: list[str], address: str) -> bool:
-    """Whether the check succeeds, asked as the container asks but of a port of ours."""
+    """Return True if the container's health check succeeds at our port."""
     program = [part.replace("http://127.0.0.1:8787", address) for part in command[1:]]
     done = subprocess.run([sys.executable, *program], env=environment(), check=False, timeout=60)
     return done.returncode == 0

@@ -1,4 +1,4 @@
-"""Identity: what is the same message, and what is not."""
+"""Identity: equal messages have equal hashes, and others do not."""
 
 from __future__ import annotations
 

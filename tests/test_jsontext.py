@@ -1,4 +1,4 @@
-"""JSON text: whatever JSON can carry comes back, and what is wrong is said with its place."""
+"""JSON text: all JSON values come back, and errors name their place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a ledger puts back."""
+"""A ledger restores messages."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""The Python door: what `enfold.count` takes, and that all forms of a conversation count alike."""
+"""The Python interface: `enfold.count` counts all forms of a conversation alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""References: what is pointed to must be in view, and nothing else may have changed."""
+"""References: their targets must be in view, and nothing else may have changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a condensation did, in words and as data."""
+"""The report of a condensation, in words and as data."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def answered(text: str) -> ModelResponse:
 
 
 def talk(turns: int) -> list[ModelMessage]:
-    """So many questions and answers, and one question more."""
+    """Return a number of questions and answers, and a last question."""
     messages: list[ModelMessage] = []
     for turn in range(turns):
         messages += [user_request(f"Question {turn}: {LONG}"), answered(f"Answer {turn}: {LONG}")]

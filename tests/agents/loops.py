@@ -160,7 +160,7 @@ def make_project(project: Path, steps: int) -> None:
 
 @dataclass(frozen=True)
 class Findings:
-    """What the requests of a run show."""
+    """The findings in the requests of a run."""
 
     requests: int
     breaks: int

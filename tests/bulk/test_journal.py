@@ -1,4 +1,4 @@
-"""What is finished is known again, and nothing else."""
+"""The journal: it finds finished files and no others."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def piece(number: int) -> ItemResult:
 
 
 def hidden(place: BulkFile) -> list[Path]:
-    """What lies beside the target."""
+    """Return the other paths in the target's folder."""
     return [path for path in place.target.parent.iterdir() if path != place.target]
 
 

@@ -40,7 +40,7 @@ def condense(folder: Path, work: CondenseTask = TRUNCATION, jobs: int = 1) -> li
 
 
 def restored(folder: Path) -> dict[str, list[Any]]:
-    """What the results of a folder lead back to."""
+    """Return the conversations restored from the results of a folder."""
     out, again = folder.parent / "out", folder.parent / "again"
     found = find_files([out])
     outcomes = list(BulkRun(RestoreTask(), restore_paths(found, again, None), again).outcomes())

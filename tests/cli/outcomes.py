@@ -1,4 +1,4 @@
-"""What came of a command: its exit code and what it wrote."""
+"""The outcome of a command: its exit code and its output."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def values(path: Path) -> list[Any]:
 
 
 def visible(folder: Path) -> set[str]:
-    """What a person sees in a folder."""
+    """Return the visible files of a folder."""
     files = (path for path in folder.rglob("*") if path.is_file())
     return {str(path.relative_to(folder)) for path in files if not path.name.startswith(".")}
 

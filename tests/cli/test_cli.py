@@ -1,4 +1,4 @@
-"""The commands as a whole: what is there, how it is found, and what a wrong word is told."""
+"""The command as a whole: its subcommands, its help and its errors."""
 
 from __future__ import annotations
 

@@ -193,7 +193,7 @@ class _Model(BaseHTTPRequestHandler):
         self.wfile.write(b"data: [DONE]\n\n")
 
     def log_message(self, *_: object) -> None:
-        """Nobody is interested."""
+        """Log nothing."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""`enfold export`: what went in comes out, byte for byte."""
+"""`enfold export`: an imported session comes out byte for byte."""
 
 from __future__ import annotations
 

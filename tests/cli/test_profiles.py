@@ -66,12 +66,12 @@ class _Model(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Nobody is interested."""
+        """Log nothing."""
 
 
 @pytest.fixture(autouse=True)
 def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keys of whoever runs the tests open nothing here."""
+    """Remove the API keys of the environment."""
     for provider in PROVIDERS.values():
         for name in provider.key_variables:
             monkeypatch.delenv(name, raising=False)

@@ -1,4 +1,4 @@
-"""`enfold restore`: what was condensed comes back byte for byte, in every dialect."""
+"""`enfold restore`: condensed conversations come back byte for byte, in every dialect."""
 
 from __future__ import annotations
 

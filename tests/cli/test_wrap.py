@@ -86,7 +86,7 @@ class Place:
         return started
 
     def reports(self) -> list[Any]:
-        """What the agent reported, line by line."""
+        """Return the lines that the agent reported."""
         file = self.folder / "report.jsonl"
         return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 

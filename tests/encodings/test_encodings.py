@@ -1,4 +1,4 @@
-"""Every encoding: whatever the text, decoding gives it back, and encoding never makes it longer."""
+"""Every encoding: decoding gives any text back, and encoding never makes it longer."""
 
 from __future__ import annotations
 

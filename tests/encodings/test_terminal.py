@@ -1,4 +1,4 @@
-"""What a terminal shows in the end."""
+"""Terminal output reduced to its final state."""
 
 from enfold.encodings import decode_colours, decode_progress, encode_colours, encode_progress
 

@@ -1,4 +1,4 @@
-"""Audit: what was done is remembered for as long as the settings say."""
+"""Audit: actions are remembered for as long as the settings say."""
 
 from __future__ import annotations
 

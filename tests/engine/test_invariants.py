@@ -1,4 +1,4 @@
-"""What holds for every history, however it is compressed, undone, branched and compressed again."""
+"""Invariants of every history: compressed, undone, branched and compressed again."""
 
 from __future__ import annotations
 

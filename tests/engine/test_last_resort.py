@@ -1,4 +1,4 @@
-"""What becomes of a session whose compression was due and failed, where `on_failure` says it."""
+"""Sessions whose due compression failed, by the setting `on_failure`."""
 
 from __future__ import annotations
 

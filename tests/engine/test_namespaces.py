@@ -1,4 +1,4 @@
-"""Namespaces: all sessions of one are deleted, and nobody else's."""
+"""Namespaces: all sessions of one are deleted, and no others."""
 
 from __future__ import annotations
 

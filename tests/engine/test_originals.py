@@ -1,4 +1,4 @@
-"""What edited messages said: read by summarizers, and shown again where an edit no longer holds."""
+"""Originals of edited messages: summarizers read them, and they return when an edit ends."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.strategies.conversations import conversations
 
 
 async def read_again(session: Session, rounds: int) -> None:
-    """The same file, so many times."""
+    """Read the same file a number of times."""
     for number in range(rounds):
         name = f"again-{number}"
         await session.append(

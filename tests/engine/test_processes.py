@@ -17,7 +17,7 @@ RIVALS = 3
 
 
 def contest(url: str) -> list[str]:
-    """What each rival said in the end."""
+    """Return the last line of each rival."""
     rivals = [
         subprocess.Popen(
             [sys.executable, "-m", "tests.engine.rivals", url, f"rival {number}"],

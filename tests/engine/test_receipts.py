@@ -1,4 +1,4 @@
-"""What became of the exact items of a stored session's folded messages."""
+"""Receipts: the fate of exact items in folded messages of a stored session."""
 
 from __future__ import annotations
 

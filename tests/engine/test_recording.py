@@ -1,4 +1,4 @@
-"""Sessions whose messages are edited: what is shown, what is kept, and what comes after."""
+"""Sessions with edited messages: their view, their originals, and later messages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OUTPUT = "\n".join(f"line {n} of the output" for n in range(60))
 
 
 async def work(session: Session, rounds: int, *, start: int = 0) -> None:
-    """So many tool calls, each with a long output, then an answer and a question."""
+    """Append a number of tool calls with long outputs, then an answer and a question."""
     for number in range(start, start + rounds):
         name = f"call-{number}"
         await session.append(

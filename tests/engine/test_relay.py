@@ -1,4 +1,4 @@
-"""What happens in one process is told in the others that share its database, and nowhere else."""
+"""Events of one process reach the others that share its database, and no more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a request is made of: its count, its summary, and what stays, by hand and automatically."""
+"""The parts of a request: its count, its summary, and pins set by hand or automatically."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session: what goes out to the model, and when it is compressed."""
+"""A session: the messages sent to the model, and the time of its compression."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns: what was said is kept, whatever becomes of the answer."""
+"""Turns: the question is kept even if the answer fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What counts as being in a view, and what does not."""
+"""The rule by which a text counts as present in a view."""
 
 from __future__ import annotations
 

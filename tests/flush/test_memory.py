@@ -1,4 +1,4 @@
-"""What the built-in memory keeps."""
+"""The built-in memory and its contents."""
 
 from __future__ import annotations
 

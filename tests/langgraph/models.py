@@ -72,7 +72,7 @@ def scripted_model(*replies: Any) -> ScriptedModel:
 
 
 def chat(number: int, start: int = 1) -> list[AnyMessage]:
-    """So many messages, a person's and a model's in turn, with their numbers as ids."""
+    """Return a number of messages of user and model in turn, with their numbers as ids."""
     return [
         HumanMessage(f"question {n}", id=str(n)) if n % 2 else AIMessage(f"answer {n}", id=str(n))
         for n in range(start, start + number)
@@ -86,7 +86,7 @@ def calls(id: str, *names: str) -> AIMessage:
 
 
 def result(id: str, name: str, text: str = "found") -> ToolMessage:
-    """What a tool found."""
+    """Return the result of a tool."""
     return ToolMessage(text, id=id, tool_call_id=name)
 
 

@@ -1,4 +1,4 @@
-"""What a graph remembers survives a checkpoint, JSON, and the change from LangMem."""
+"""The running summary survives a checkpoint, JSON, and the change from LangMem."""
 
 from __future__ import annotations
 

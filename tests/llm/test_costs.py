@@ -1,4 +1,4 @@
-"""What calls cost, with either way of reporting cached tokens."""
+"""The cost of calls, with either way of reporting cached tokens."""
 
 from __future__ import annotations
 

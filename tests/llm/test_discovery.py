@@ -1,4 +1,4 @@
-"""What providers say of their models' limits, each in its own words."""
+"""Limits of models as each provider reports them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a client library's errors mean."""
+"""Errors of client libraries, translated."""
 
 from __future__ import annotations
 

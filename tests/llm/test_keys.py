@@ -42,7 +42,7 @@ class Drawer(KeyringBackend):
 
 @pytest.fixture(autouse=True)
 def no_keyring() -> Iterator[None]:
-    """No test touches the keyring of whoever runs it."""
+    """Replace the keyring of the machine."""
     before = keyring.get_keyring()
     keyring.set_keyring(NoKeyring())  # type: ignore[no-untyped-call]  # as above
     yield

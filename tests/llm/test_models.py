@@ -1,4 +1,4 @@
-"""The limits of models that nobody has configured."""
+"""The limits of models without a configuration."""
 
 import pytest
 

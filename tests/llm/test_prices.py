@@ -1,4 +1,4 @@
-"""What a model's tokens cost."""
+"""Prices of models."""
 
 from __future__ import annotations
 

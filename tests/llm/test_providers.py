@@ -1,4 +1,4 @@
-"""What is known of providers."""
+"""Facts about providers."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Summaries by a model: what it is asked, what of its answers is taken, and what they cost."""
+"""Summaries by a model: its prompt, its accepted answers, and their cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is put into the queue is done, once, by one of those who look; on both engines."""
+"""The queue: one worker does each entry once, on both engines."""
 
 from __future__ import annotations
 

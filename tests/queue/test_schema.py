@@ -1,4 +1,4 @@
-"""procrastinate's tables are laid once, whoever comes, and brought up to date."""
+"""procrastinate's tables are created once, even by rivals, and brought up to date."""
 
 from __future__ import annotations
 

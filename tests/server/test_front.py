@@ -1,4 +1,4 @@
-"""The front: the web UI has what is nobody else's, and its pages load nothing from elsewhere."""
+"""The front: remaining paths belong to the web UI, and its pages load nothing external."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several processes over one database: what one does the others know, and all share the work."""
+"""Several processes over one database: all see every change and share the work."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def on(running: tuple[list[Process], int]) -> AsyncIterator[Cluster]:
 
 
 async def talk(on: Cluster, messages: list[Any], turns: int, first: int = 0) -> list[Answer]:
-    """So many turns through the proxy; the messages grow as a client's do."""
+    """Send a number of turns through the proxy; the messages grow as a client's do."""
     answers = []
     for _ in range(turns):
         messages.append({"role": "user", "content": question(first + len(messages))})

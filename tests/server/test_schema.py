@@ -1,4 +1,4 @@
-"""The API against its own description, with requests that nobody thought of."""
+"""The API against its description, with generated requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Serving: who is let in is settled before anything listens."""
+"""Serving: access is settled before anything listens."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ LONGEST_WRITE = 0.01
 
 
 def main(url: str, rounds: int, seed: int) -> None:
-    """So many lives and deaths; says how much survived."""
+    """Start and kill a number of children; print the survivors' counts."""
     dice = random.Random(seed)
     confirmed: set[str] = set()
     asyncio.run(_prepare(url))
@@ -66,7 +66,7 @@ def main(url: str, rounds: int, seed: int) -> None:
 
 
 def _live_and_die(url: str, number: int, dice: random.Random) -> set[str]:
-    """What a child said it had written before it was killed.
+    """Return the ids that a child confirmed before it was killed.
 
     It may write a few times, and is killed somewhere in what it does next.
     """

@@ -1,4 +1,4 @@
-"""What happened since a moment: compressions that hold, usage and failures day by day."""
+"""Activity since a moment: compressions in force, usage and failures day by day."""
 
 from __future__ import annotations
 

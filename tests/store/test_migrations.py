@@ -1,4 +1,4 @@
-"""Migrations: old databases are brought up to date, new ones refused, and nobody races."""
+"""Migrations: old databases are brought up to date, newer ones refused, and rivals wait."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ async def test_jumps_are_where_they_should_be(store: Store, session: SessionReco
 
 @given(st.integers(1, 10**9))
 def test_a_jump_follows_from_the_parents(depth: int) -> None:
-    """What appending relies on: it is the parent, or the parent's jump's jump."""
+    """A jump leads to the parent, or to the jump of the parent's jump."""
     assert 0 <= jump_depth(depth) < depth
     parent = depth - 1
     assert jump_depth(depth) in {parent, jump_depth(jump_depth(parent))}

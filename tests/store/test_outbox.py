@@ -1,4 +1,4 @@
-"""The outbox: delivered at least once, by one worker at a time, whoever dies."""
+"""The outbox: delivered at least once, by one worker at a time, even if workers die."""
 
 from __future__ import annotations
 

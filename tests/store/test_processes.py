@@ -21,7 +21,7 @@ RIVALS = 3
 
 @pytest.fixture
 def contest(url: str) -> list[str]:
-    """What each of the rivals said in the end."""
+    """Return the last line of each rival."""
     rivals = [
         subprocess.Popen(
             [sys.executable, "-m", "tests.store.rivals", url, f"rival {number}"],

@@ -1,4 +1,4 @@
-"""SQLite: what can go wrong with a file, and what is said of it."""
+"""SQLite: faults of a file and their errors."""
 
 from __future__ import annotations
 

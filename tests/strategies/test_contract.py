@@ -1,4 +1,4 @@
-"""What holds for every strategy, built in or not, whatever the conversation."""
+"""The contract of every strategy, built in or not, for any conversation."""
 
 from __future__ import annotations
 

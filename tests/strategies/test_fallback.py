@@ -27,7 +27,7 @@ CHAT = tuple(user("alpha " * 80) if n % 2 == 0 else assistant("beta " * 80) for 
 
 @dataclass(frozen=True)
 class Foreign:
-    """A strategy by somebody else."""
+    """A strategy of another package."""
 
     answer: Callable[[Plan], Condensation]
 

@@ -65,7 +65,7 @@ def written(reads: int = 90, lines: int = 60) -> bytes:
 
 
 def people(messages: list[Any]) -> set[str]:
-    """What people typed."""
+    """Return the typed messages."""
     return {each["content"] for each in messages if each["role"] == "user"}
 
 

@@ -1,4 +1,4 @@
-"""The last resort: what is left of a plan where no summary could be written."""
+"""The last resort: the view of a plan without a summary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The native strategy: what it asks for, and what it answers."""
+"""The native strategy: its requests and its answers."""
 
 from __future__ import annotations
 

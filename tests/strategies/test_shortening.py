@@ -1,4 +1,4 @@
-"""What stays of a text, what the marker says, and that it never costs more than it saves."""
+"""Shortened texts: the kept part, the marker, and a cost below the savings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Truncation: what is cut, what is left alone, and that all pairs, ids and files are there."""
+"""Truncation: cut texts, unchanged texts, and complete pairs, ids and files."""
 
 from __future__ import annotations
 

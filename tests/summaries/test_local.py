@@ -1,4 +1,4 @@
-"""The local summarizer: what survives, how long it is, and that nothing is made up."""
+"""The local summarizer: kept facts, length, and no inventions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a message counts, by the kind of part."""
+"""Counted content of a message, by kind of part."""
 
 from __future__ import annotations
 

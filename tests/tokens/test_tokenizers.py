@@ -87,7 +87,7 @@ def test_a_text_is_counted_once() -> None:
 
 
 class PanicException(BaseException):
-    """What a panic in Rust looks like from here."""
+    """A panic in Rust as Python sees it."""
 
 
 def failing(error: BaseException) -> Callable[[], CountTexts]:

@@ -69,7 +69,7 @@ def claude_event(kind: str, uuid: str, parent: str | None, **fields: Any) -> dic
 
 
 def claude_user(uuid: str, parent: str | None, content: Any, **fields: Any) -> dict[str, Any]:
-    """What a person, or a tool, says in a Claude Code log."""
+    """Return a message of a person or a tool in a Claude Code log."""
     message = {"role": "user", "content": content}
     return claude_event("user", uuid, parent, message=message, **fields)
 

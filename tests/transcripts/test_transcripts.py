@@ -126,7 +126,7 @@ JSON = st.recursive(
 
 
 def outcome(content: bytes, wanted: str = "auto") -> list[list[str]] | str:
-    """What was said in the file, or the words of the refusal; anything else is a fault."""
+    """Return the messages of the file, or the error; anything else is a fault."""
     try:
         return [outline(transcript) for transcript in read(content, format=wanted)]
     except InputError as error:

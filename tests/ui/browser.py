@@ -49,7 +49,7 @@ def executable(playwright: Playwright) -> str | None:
 
 @dataclass
 class Watch:
-    """What must not happen while a page is open."""
+    """Records faults while a page is open."""
 
     errors: list[str] = field(default_factory=list)
     external_requests: list[str] = field(default_factory=list)

@@ -74,7 +74,7 @@ class Api:
         return found
 
     def audited(self, id: str) -> list[tuple[str, int]]:
-        """What was done in a session, oldest first: the action and what came of it."""
+        """Return the actions in a session and their outcomes, oldest first."""
         found = self._ask("GET", "/audit?limit=200")
         done = [(each["action"], each["status"]) for each in found if each["session"] == id]
         return done[::-1]
@@ -94,7 +94,7 @@ def assistant(text: str) -> dict[str, Any]:
 
 
 def talk(turns: int, words: int = 20) -> list[dict[str, Any]]:
-    """So many questions and answers."""
+    """Return a number of questions and answers."""
     return [
         message
         for turn in range(turns)

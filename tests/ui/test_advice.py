@@ -1,4 +1,4 @@
-"""Advice: what is said of what happened, and what is not."""
+"""Advice: given for the right facts only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the chart library is told."""
+"""Options for the chart library."""
 
 from __future__ import annotations
 

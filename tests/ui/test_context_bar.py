@@ -1,4 +1,4 @@
-"""The context bar: what is in the context, how full it is, and the budget in words."""
+"""The context bar: the parts of the context, its share, and the budget in words."""
 
 from __future__ import annotations
 

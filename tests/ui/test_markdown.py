@@ -1,4 +1,4 @@
-"""Markdown: what is said is shown as it is meant, and nothing that is said is ever done."""
+"""Markdown: messages are rendered, and nothing in them is executed."""
 
 from __future__ import annotations
 

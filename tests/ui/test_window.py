@@ -1,4 +1,4 @@
-"""A window: what is done in it is written down, whatever comes of it."""
+"""A window: its actions are logged, failed ones too."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from enfold.ui.window import Window
 
 @dataclass(frozen=True)
 class Ann:
-    """Somebody with a token."""
+    """A caller with a token."""
 
     name: str = "ann"
     namespace: str = "hers"

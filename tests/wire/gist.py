@@ -1,4 +1,4 @@
-"""The gist of a conversation: what it says in every dialect, however each of them says it.
+"""The gist of a conversation: its content, equal in every dialect.
 
 A system message that opens is the system prompt. A tool's results are said by the user's side;
 neighbouring messages of one side are one turn. A failed result says so, by a flag or in words.
@@ -32,7 +32,7 @@ FAILURE = "Error: "
 
 
 def gist(conversation: Conversation) -> dict[str, Any]:
-    """What the conversation says."""
+    """Return the content of the conversation."""
     systems = () if conversation.system is None else (conversation.system,)
     messages = (*systems, *conversation.messages)
     prompts = takewhile(_is_system, messages)
@@ -90,7 +90,7 @@ def _words(parts: Iterable[Part], *, is_error: bool) -> str:
 
 
 def _unwrapped(text: str) -> tuple[bool, str]:
-    """Whether a tool failed, and what it said, out of all that other dialects wrapped it in.
+    """Return whether a tool failed and its output, unwrapped from the forms of dialects.
 
     Gemini has to put a text into an object, and others can flag a failure in words only; both
     happen again on every visit.

@@ -36,7 +36,7 @@ def _has_no_system(value: Any) -> bool:
 
 
 def _has_a_known_item(value: Any) -> bool:
-    """False for items that nobody has seen yet, all of them or one that looks like a message."""
+    """Return False for unknown items, all of them or one that looks like a message."""
     if not isinstance(value, list) or not value:
         return True
     if any(item.get("type") == "item_of_next_year" and "role" in item for item in value):

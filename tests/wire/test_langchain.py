@@ -204,7 +204,7 @@ def test_edited_arguments_reach_every_place_where_a_call_stands(raw: Any) -> Non
 
 
 def _standing(part: Part) -> Any:
-    """What a part is, and in which places it stands if it is a call."""
+    """Return the kind of a part, and its places if it is a call."""
     if isinstance(part, ToolCall):
         return part.id, part.name, list(part.extras)
     return part

@@ -1,4 +1,4 @@
-"""The `langchain` dialect as objects: what LangChain gives comes back itself."""
+"""The `langchain` dialect as objects: LangChain's objects come back themselves."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_dicts_of_our_own_making_are_loaded_by_langchain() -> None:
 
 def test_an_edited_object_keeps_its_class_and_all_else() -> None:
     class Reply(lc.AIMessage):  # type: ignore[misc, name-defined]  # the module is not typed here
-        """A message of somebody's own."""
+        """A custom message class."""
 
         mood: str = "calm"
 

@@ -1,4 +1,4 @@
-"""Translation: what is said in one dialect is said in every other, as far as it can be."""
+"""Translation: every dialect expresses the others' messages as far as it can."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ _files = st.sampled_from(
 
 @st.composite
 def _turns(draw: st.DrawFn, number: int) -> list[Message]:
-    """What the user asks, the calls that the model makes, their results, and its answer."""
+    """Draw a question, the model's calls, their results, and its answer."""
     parts: list[Part] = [Text(draw(_words))]
     parts += draw(st.lists(_files | st.builds(Text, _words), max_size=2))
     turn = [Message("user", tuple(parts))]

@@ -1,4 +1,4 @@
-"""Conversations as user and assistant turns: what is joined, moved, said in words, left out."""
+"""Conversations as user and assistant turns: joined, moved, described and omitted messages."""
 
 from __future__ import annotations
 

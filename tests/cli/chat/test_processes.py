@@ -43,7 +43,7 @@ class Place:
         )
 
     async def on_terminal(self, act: Callable[[Terminal], None]) -> bytes:
-        """The chat on a terminal, with somebody who acts there; all that was shown."""
+        """Run the chat on a terminal with a scripted user; return all output."""
 
         def whole() -> bytes:
             with terminal("chat", "harbour", ENFOLD_DB=self.db, HARBOUR_KEY=KEY) as screen:

@@ -71,7 +71,7 @@ async def done(hand: Hand) -> None:
 
 
 def screen(hand: Hand) -> list[str]:
-    """What the log shows, from top to bottom."""
+    """Return the lines of the log, from top to bottom."""
     kinds = (UserMessage, Notice, ReplyView)
     log = hand.app.query_one("#log")
     return [

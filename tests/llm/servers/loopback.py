@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 
 class Step(Enum):
-    """What a server can do instead of sending bytes."""
+    """Steps of a server other than sending bytes."""
 
     WAIT = auto()
     """Say nothing more until the client hangs up."""
@@ -24,7 +24,7 @@ class Step(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the server was asked."""
+    """A request that the server received."""
 
     method: str
     path: str
@@ -40,7 +40,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the server is to say: a head, then bytes and steps."""
+    """A scripted answer: a head, then bytes and steps."""
 
     steps: tuple[bytes | Step, ...] = ()
     status: int = 200
@@ -124,7 +124,7 @@ class Loopback:
     async def _say(
         self, answer: Answer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> bool:
-        """Whether the connection can be used again."""
+        """Return True if the connection can be used again."""
         if answer.silent:
             await self._wait(reader)
             return False

@@ -1,4 +1,4 @@
-"""What a provider's server says and sees, in words that are the same for all of them."""
+"""Replies and requests of a provider's server, in the same terms for all of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KEY = "sk-4rqXv9-never-to-be-seen"
 
 @dataclass(frozen=True, slots=True)
 class ScriptedReply:
-    """What the model says, and what the provider counted."""
+    """A scripted reply of the model with the usage that the provider counted."""
 
     pieces: tuple[str, ...] = ("Bonjour, ", "le ", "monde.")
     tool: tuple[str, str, dict[str, Any]] | None = None
@@ -28,7 +28,7 @@ class ScriptedReply:
 
 @dataclass(frozen=True, slots=True)
 class ParsedRequest:
-    """What the server was asked, as it reads its own protocol."""
+    """A request to the server, parsed from its protocol."""
 
     path: str
     key: str

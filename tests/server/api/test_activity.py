@@ -1,4 +1,4 @@
-"""What was saved, over the API."""
+"""Savings over the API."""
 
 from __future__ import annotations
 

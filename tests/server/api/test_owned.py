@@ -1,4 +1,4 @@
-"""What holds for everybody is read by everybody and changed by the owner alone."""
+"""Common settings: every caller reads them, and only the owner changes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings over HTTP: what is in force, and which level said so."""
+"""Settings over HTTP: the values in force and their levels."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ async def test_a_token_opens_a_namespace_of_its_own(client: Client, app: App) ->
 
 
 async def _made(client: Client, app: App, name: str, sessions: int) -> dict[str, Any]:
-    """A token whose owner has so many sessions, all called alike by everybody."""
+    """Add a token whose owner has a number of sessions with the usual names."""
     made: dict[str, Any] = (await client.post("/api/tokens", json={"name": name})).json()
     async with client_of(app, made["token"]) as its:
         for number in range(sessions):

@@ -1,4 +1,4 @@
-"""Usage over HTTP: unknown is not zero, and nobody sees another's."""
+"""Usage over HTTP: unknown is not zero, and callers see only their usage."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ class Stage:
         return await self.namespaces({"headers": headers, "state": {"caller": ON_THIS_MACHINE}})
 
     async def counted(self, namespace: str, calls: int) -> list[UsageTotal]:
-        """What the namespace used, once so many calls are counted; one may still be ending."""
+        """Return the usage of the namespace, once this number of calls is counted."""
         async with asyncio.timeout(60):
             while True:
                 await self.proxy.idle()

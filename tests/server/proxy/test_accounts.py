@@ -1,4 +1,4 @@
-"""What clients' calls used and cost: read from the answers, written together, never guessed."""
+"""Usage and cost of clients' calls: read from the answers, written together, never guessed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is sent in place of what came: own bytes, recorded edits, and the summary in its place."""
+"""The forwarded view: the client's bytes, recorded edits, and the summary in its place."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ QUESTION = json.dumps({"role": "user", "content": "And now?"}).encode()
 
 
 async def _assembled(engine: Engine, raws: list[bytes], **settings: Any) -> list[OutgoingMessage]:
-    """What goes out after a compression of all but the last message."""
+    """Return the view after a compression of all but the last message."""
     facts = await MessageFactsCache().facts(raws, "anthropic", TOKENIZER)
     contents = tuple(fact.content_hash for fact in facts)
     session = await engine.session("s", model="anthropic:claude-sonnet-4-5")

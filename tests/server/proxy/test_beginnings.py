@@ -1,4 +1,4 @@
-"""What holds for conversations that begin."""
+"""Settings of new conversations."""
 
 from __future__ import annotations
 

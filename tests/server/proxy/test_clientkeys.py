@@ -28,7 +28,7 @@ async def on(tmp_path: Path) -> AsyncIterator[Stage]:
 
 
 class Summaries:
-    """Answers whoever asks for a summary, and lets the stage answer the rest."""
+    """Answers requests for a summary, and lets the stage answer the rest."""
 
     def __init__(self, status: int = 200, text: str = SUMMARY) -> None:
         self.keys: list[str] = []

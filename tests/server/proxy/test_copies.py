@@ -70,7 +70,7 @@ async def test_clients_are_warned_in_a_header_and_whoever_runs_the_server_in_a_l
 
 
 async def _warning(on: Stage, form: str, history: list[Any]) -> str | None:
-    """What the same request is warned of; client libraries hide headers in different places."""
+    """Return the warning of the same request; client libraries hide headers."""
     path = on.provider.paths[-1]
     on.provider.script = script([Use("c1", "lookup", {"what": SUPPRESSED})])
     credentials = {key: on.provider.headers[-1].get(key) for key in ("authorization", "x-api-key")}

@@ -1,4 +1,4 @@
-"""Cache marks: what fell away is set again, where it is stable, and never more than came."""
+"""Cache marks: lost marks are set again at stable places, and never more than came."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What enfold says to a client, in the words of the client's provider."""
+"""Errors of enfold in the format of the client's provider."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class Chat:
         """Further fields of its requests."""
 
     async def say(self, text: str) -> httpx.Response:
-        """One turn; what was said stays only if it was answered."""
+        """Send one turn; the messages stay only if it was answered."""
         messages = [*self.messages, {"role": "user", "content": text}]
         body = {"model": "small", "messages": messages, **self.more}
         reply = await self._client.post(f"{self._on.address}{PATH}", json=body)
@@ -260,7 +260,7 @@ async def test_a_request_that_cannot_be_recorded_takes_no_other_with_it(
 
 
 async def _blocked(on: Stage, chat: Chat, writer: Gated) -> tuple[dict[str, str], dict[str, str]]:
-    """What the error says: the ways on, by name, and the header that they need."""
+    """Block the conversation; return the ways to go on and the header that they need."""
     writer.failures = 10**6
     refused = await chat.until(lambda reply: not reply.is_success)
     assert refused.status_code == 409
@@ -589,7 +589,7 @@ async def test_a_provider_that_hangs_up_at_once_is_an_error_with_an_id(on: Stage
 async def test_a_long_history_is_counted_whole_however_often_it_came(
     on: Stage, chat: Chat, writer: Gated
 ) -> None:
-    """Its beginning is not read again; what is known of it must be what reading it would say."""
+    """Counts with a cached beginning must equal counts of the whole history."""
     writer.open.set()
     await on.engine.models.edit("openai:small", max_input=60_000)
     model = await on.engine.models.get("openai:small")

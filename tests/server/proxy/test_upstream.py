@@ -1,4 +1,4 @@
-"""What goes on to the provider, and what comes back."""
+"""Headers to the provider and back."""
 
 from __future__ import annotations
 

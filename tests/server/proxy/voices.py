@@ -55,7 +55,7 @@ def script(*steps: Step | Callable[[Any], Step]) -> Script:
 
 
 def written(form: str, parts: Step, body: Any) -> tuple[Any, bytes]:
-    """What a provider answers to the body: whole, and as the bytes of a stream."""
+    """Return a provider's answer to the body: whole, and as the bytes of a stream."""
     interface = next(each for each in INTERFACES.values() if each.name == form)
     streams_usage = bool(body.get("stream_options", {}).get("include_usage"))
     id = f"{len(body[interface.messages])}"
@@ -71,7 +71,7 @@ async def _in_pieces(raw: bytes) -> AsyncIterator[bytes]:
 
 @dataclass
 class ClientReply:
-    """What a client's library made of a reply."""
+    """A reply as a client's library reads it."""
 
     text: str
     calls: list[tuple[str, str, Any]]

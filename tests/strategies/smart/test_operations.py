@@ -1,4 +1,4 @@
-"""What an operation makes of each type of content."""
+"""The effect of an operation on each type of content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a compression changed, as a person looks at it: before and after, and the receipt."""
+"""The changes of a compression in the browser: before and after, and the receipt."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ async def model(api: Api, *answers: Answer) -> AsyncIterator[Loopback]:
 
 
 async def open_session(page: Page, server: Process, api: Api, id: str, turns: int = 30) -> None:
-    """A window on a new session of so many turns."""
+    """Open a window on a new session with a number of turns."""
     await page.goto(server.address + api.session(id, *talk(turns, 40)))
     await expect(page.get_by_role("textbox", name="Message")).to_be_visible()
 

@@ -71,7 +71,7 @@ def test_text_that_cannot_be_aligned_stands_for_the_whole(shown: str) -> None:
 
 @given(st.lists(st.text("ab\n ", max_size=12), min_size=2, max_size=6))
 def test_the_originals_in_their_places_make_what_was_said(texts: list[str]) -> None:
-    """Whatever the texts are, nothing is lost and nothing is made up."""
+    """For any texts, nothing is lost and nothing is made up."""
     original = "".join(texts)
     shown = "".join(
         text if index % 2 == 0 else f"⟨ {len(text)} characters from x as in message #1 ⟩"

@@ -1,4 +1,4 @@
-"""Whatever can be pressed, filled in or followed says what it is."""
+"""Every button, field and link has an accessible name."""
 
 from __future__ import annotations
 

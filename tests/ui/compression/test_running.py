@@ -1,4 +1,4 @@
-"""What is under way, for windows that open in the middle of it."""
+"""Running compressions, for windows that open in the middle of one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The summary card: what a compression says of itself in the chat, and what can be done with it."""
+"""The summary card: the report of a compression in the chat, and its actions."""
 
 from __future__ import annotations
 

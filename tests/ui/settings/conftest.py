@@ -26,13 +26,13 @@ class Api:
         self._client = client
 
     def ask(self, method: str, path: str, **more: Any) -> Any:
-        """What it answers; an error fails the test."""
+        """Return the answer; an error fails the test."""
         answer = self._client.request(method, path, **more)
         assert answer.is_success, answer.text
         return answer.json() if answer.content else None
 
     def setting(self, name: str, session: str = "") -> Any:
-        """What is in force, for everybody or in a session."""
+        """Return the value in force, in general or in a session."""
         path = f"/sessions/{session}/settings" if session else "/settings"
         return self.ask("GET", path)[name]["value"]
 
@@ -71,5 +71,5 @@ async def choose(page: Page, field: str, option: str, *, within: Locator | None 
 
 
 async def fits(page: Page) -> bool:
-    """Whether nothing sticks out at the side."""
+    """Return True if nothing exceeds the page's width."""
     return bool(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"))

@@ -1,4 +1,4 @@
-"""What a config would make of a session, tried before it is kept."""
+"""The preview of a config on a session, before it is saved."""
 
 from __future__ import annotations
 

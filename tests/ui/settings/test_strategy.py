@@ -1,4 +1,4 @@
-"""The strategy: chosen, compared, configured, whoever wrote it."""
+"""The strategy: chosen, compared and configured, built in or not."""
 
 from __future__ import annotations
 
