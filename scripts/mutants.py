@@ -30,7 +30,7 @@ RULES = {
     "budget.py": ("tests/test_budget.py",),
     "retention.py": ("tests/test_retention.py",),
     "pipeline.py": (
-        "tests/test_planning.py",
+        "tests/test_plans.py",
         "tests/engine/test_session.py",
         "tests/engine/test_last_resort.py",
         "tests/test_stateless.py",
@@ -59,7 +59,7 @@ RULES = {
         "tests/llm/test_prices.py",
         "tests/llm/test_models.py",
     ),
-    "summaries/fence.py": ("tests/summaries/test_fencing.py",),
+    "summaries/fence.py": ("tests/summaries/test_fences.py",),
     "engine/access.py": (
         "tests/engine/test_audit.py",
         "tests/store/test_access.py",

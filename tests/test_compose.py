@@ -14,9 +14,9 @@ import enfold
 from tests.cli.processes import environment
 from tests.databases import Server
 from tests.server.cluster import TOKEN, joined
+from tests.server.live_server import serving
 from tests.server.processes import serve
 from tests.server.proxy.stage import Provider, question
-from tests.server.serving import serving
 from tests.source import ROOT
 
 yaml = pytest.importorskip("yaml")

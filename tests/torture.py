@@ -38,7 +38,7 @@ from enfold.store import Database, open_store, outbox, sessions, tree
 from tests import databases
 from tests.conftest import ROOT
 from tests.store import hammer
-from tests.store.making import draft
+from tests.store.samples import draft
 
 IMPORTED = 12_000
 """Messages of the imported conversation: more than one transaction stores."""

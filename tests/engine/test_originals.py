@@ -13,7 +13,7 @@ from enfold.testing import ScriptedSummarizer, assistant, call, result, user
 from enfold.tokens import count_messages
 from enfold.view import View
 from tests.engine.conftest import Bench, talk
-from tests.engine.test_recording import OUTPUT, outputs, work
+from tests.engine.test_edited_sessions import OUTPUT, outputs, work
 from tests.strategies.conversations import conversations
 
 

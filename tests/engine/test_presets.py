@@ -11,7 +11,7 @@ from enfold.errors import ConfigError, NotFoundError
 from enfold.store import catalog
 from enfold.strategies.presets import BUILT_IN, Preset
 from tests.engine.conftest import Bench, talk
-from tests.engine.test_recording import work
+from tests.engine.test_edited_sessions import work
 
 MINE = Preset("mine", "For me.", "truncation", {"preserveRecentCount": 3})
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import aiohttp
 
+from tests.server.live_server import serving
 from tests.server.processes import Process, serve
 from tests.server.proxy.stage import Provider
-from tests.server.serving import serving
 
 TOKEN = "a-token-of-the-test"
 WINDOW = 8_000

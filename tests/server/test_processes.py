@@ -12,9 +12,9 @@ import pytest
 
 from tests.databases import Server
 from tests.server.cluster import Answer, Cluster, joined, servers
+from tests.server.live_server import serving
 from tests.server.processes import Process
 from tests.server.proxy.stage import Provider, question
-from tests.server.serving import serving
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ import signal
 import sys
 import time
 
-from tests.store.making import draft
+from tests.store.samples import draft
 
 from enfold.records import (
     EditDraft,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.store.making import numbered
+from tests.store.samples import numbered
 
 from enfold.records import SessionRecord, Snapshot, SnapshotDraft, UsageEvent
 from enfold.store import Store, catalog, sessions, snapshots, tree

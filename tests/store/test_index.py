@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tests.store.making import draft, drafts, numbered
+from tests.store.samples import draft, drafts, numbered
 
 from enfold.records import SearchScope, SessionKey, SessionRecord
 from enfold.store import Database, Store, index, search, sessions, tree

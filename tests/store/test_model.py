@@ -19,7 +19,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from tests.store.making import draft
+from tests.store.samples import draft
 
 from enfold.errors import ConflictError
 from enfold.identity import chain, identity

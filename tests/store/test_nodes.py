@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.store.making import numbered
+from tests.store.samples import numbered
 
 from enfold.errors import NotFoundError
 from enfold.records import SessionRecord

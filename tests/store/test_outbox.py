@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from tests.store.making import numbered
+from tests.store.samples import numbered
 
 from enfold.records import OutboxEntry, SessionRecord
 from enfold.store import Store, outbox, sessions, tree

@@ -9,8 +9,8 @@ from collections import Counter
 
 import pytest
 from tests.conftest import ROOT
-from tests.store.making import texts
 from tests.store.rivals import APPENDS
+from tests.store.samples import texts
 
 from enfold.records import SessionRecord
 from enfold.store import Store, integrity, open_store, sessions, snapshots, tree

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.store.making import draft, drafts, numbered
+from tests.store.samples import draft, drafts, numbered
 
 from enfold.errors import InputError
 from enfold.records import SearchScope, SessionRecord

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.store.making import numbered
+from tests.store.samples import numbered
 
 from enfold.errors import InputError, NotFoundError
 from enfold.records import (

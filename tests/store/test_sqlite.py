@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import ROOT
-from tests.store.making import draft, numbered
+from tests.store.samples import draft, numbered
 
 from enfold.errors import ConfigError, StoreError, StoreUnavailableError, facts
 from enfold.store import Database, Store, catalog, open_store, sessions, sqlite, tree
@@ -74,7 +74,7 @@ FILL_THE_DISK = """
 import asyncio, resource, sys
 from enfold.errors import StoreUnavailableError
 from enfold.store import open_store, sessions, tree
-from tests.store.making import draft
+from tests.store.samples import draft
 
 async def main():
     async with await open_store(sys.argv[1]) as store:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import permutations
 
 import pytest
-from tests.store.making import draft, drafts, numbered, texts
+from tests.store.samples import draft, drafts, numbered, texts
 
 from enfold.errors import IntegrityError, NotFoundError
 from enfold.identity import chain

@@ -18,8 +18,8 @@ from enfold.messages import Message
 from enfold.testing import assistant
 from enfold.testing.provider import ProviderRequest, StrictProvider
 from tests.server.processes import Process, serve
+from tests.ui.api_client import Api, user
 from tests.ui.browser import window
-from tests.ui.filling import Api, user
 
 MODEL = "claude-opus-4-8"
 CONTEXT = "<system-reminder>\n# claudeMd\nContents of CLAUDE.md:\nWrite tests.\n</system-reminder>"

@@ -13,7 +13,7 @@ from tests.llm.servers.loopback import Answer, Loopback, Step
 from tests.llm.servers.openai import failed, streamed, whole
 from tests.llm.servers.protocol import KEY, ScriptedReply
 from tests.server.processes import Process, serve
-from tests.ui.filling import Api
+from tests.ui.api_client import Api
 from tests.ui.test_chat import say
 
 WHOLE = streamed(ScriptedReply(("It is **", "the tide**.\n\n```python\n", "wait(6)\n```\n")))

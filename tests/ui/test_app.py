@@ -12,8 +12,8 @@ from playwright.async_api import Browser, Page, expect
 
 from tests.cli.processes import environment
 from tests.server.processes import Process, serve
+from tests.ui.api_client import Api, user
 from tests.ui.browser import window
-from tests.ui.filling import Api, user
 
 TOKEN = "quite-a-secret"
 

@@ -8,8 +8,8 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from tests.server.processes import Process
+from tests.ui.api_client import Api, assistant, talk, user
 from tests.ui.browser import window
-from tests.ui.filling import Api, assistant, talk, user
 
 CALL = {
     "role": "assistant",

@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from tests.server.processes import Process
-from tests.ui.filling import Api, talk, user
+from tests.ui.api_client import Api, talk, user
 
 WINDOW = 4_000
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from playwright.async_api import Locator, Page, expect
 
 from tests.server.processes import Process
-from tests.ui.filling import Api, assistant, talk, user
+from tests.ui.api_client import Api, assistant, talk, user
 
 
 def listed(page: Page) -> Locator:

@@ -12,8 +12,8 @@ from tests.llm.servers.loopback import Answer, Loopback
 from tests.llm.servers.openai import failed, streamed, whole
 from tests.llm.servers.protocol import KEY, ScriptedReply
 from tests.server.processes import serve
+from tests.ui.api_client import Api
 from tests.ui.browser import window
-from tests.ui.filling import Api
 from tests.ui.test_chat import say
 
 LISTED = Answer.of({"data": [{"id": "tiny"}, {"id": "large"}]})

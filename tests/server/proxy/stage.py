@@ -26,7 +26,7 @@ from enfold.server.proxy.upstream import Upstream
 from enfold.store import catalog
 from enfold.summaries import Summarizer
 from enfold.wiring import open_engine
-from tests.server.serving import serving
+from tests.server.live_server import serving
 
 WINDOW = 10_000
 MODELS = ("openai:small", "anthropic:small", "google:small")

@@ -21,8 +21,8 @@ from enfold.server.proxy.bodies import MAX_MESSAGES, MAX_TEXT
 from enfold.server.proxy.routes import TOO_LONG_TO_READ, Proxy, open_proxy_namespaces
 from enfold.server.proxy.upstream import Upstream
 from enfold.wiring import open_engine
+from tests.server.live_server import serving
 from tests.server.proxy.stage import Provider, Stage, question, stage
-from tests.server.serving import serving
 
 CLAUDE_CODE = {"user-agent": "claude-cli/2.1.0 (external, cli)", "x-api-key": "k"}
 BIG = "claude-opus-4-8"

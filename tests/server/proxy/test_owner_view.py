@@ -23,7 +23,7 @@ from enfold.store import access, search, sessions, tree
 from enfold.store.database import Database
 from enfold.wiring import open_engine
 from tests.server.proxy.stage import Stage, question, stage
-from tests.store.making import numbered
+from tests.store.samples import numbered
 
 REMINDER = (
     "<system-reminder>\nAs you answer, use the following context:\n# claudeMd\n"

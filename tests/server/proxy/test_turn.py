@@ -27,8 +27,8 @@ from enfold.server.proxy.upstream import Upstream
 from enfold.summaries import Summary, SummaryRequest
 from enfold.tokens import count_conversation, get
 from enfold.wire import WIRES
+from tests.server.live_server import serving
 from tests.server.proxy.stage import WINDOW, Stage, question, stage
-from tests.server.serving import serving
 
 PATH = "/v1/chat/completions"
 PLEASE = question(99)

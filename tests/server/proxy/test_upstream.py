@@ -16,7 +16,7 @@ from starlette.routing import Route
 
 from enfold.errors import UnavailableError
 from enfold.server.proxy.upstream import Upstream, forwarded_headers, response_headers
-from tests.server.serving import serving
+from tests.server.live_server import serving
 
 
 def test_connection_headers_are_not_forwarded() -> None:

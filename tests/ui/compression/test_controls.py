@@ -17,8 +17,8 @@ from tests.llm.servers.loopback import Answer, Loopback
 from tests.llm.servers.openai import failed, streamed
 from tests.llm.servers.protocol import ScriptedReply
 from tests.server.processes import Process, serve
+from tests.ui.api_client import Api, talk
 from tests.ui.browser import window
-from tests.ui.filling import Api, talk
 from tests.ui.talks import in_engine
 from tests.ui.talks import talk as talk_in
 

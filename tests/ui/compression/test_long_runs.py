@@ -11,7 +11,7 @@ from tests.llm.servers.loopback import Answer
 from tests.llm.servers.openai import failed, streamed
 from tests.llm.servers.protocol import KEY, ScriptedReply
 from tests.server.processes import serve
-from tests.ui.filling import Api, talk
+from tests.ui.api_client import Api, talk
 from tests.ui.test_answers import answered
 from tests.ui.test_chat import say
 from tests.ui.test_kept_messages import expect_one_problem

@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from tests.server.processes import Process
-from tests.ui.filling import Api, talk
+from tests.ui.api_client import Api, talk
 
 CONTROLS = "button|link|textbox|searchbox|combobox|switch|checkbox|tab|spinbutton"
 NAMELESS = re.compile(rf'^\s*- ({CONTROLS})\b(?! ")')

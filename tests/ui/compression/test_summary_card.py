@@ -10,8 +10,8 @@ from playwright.async_api import Browser, Locator, Page, expect
 from enfold.engine import Engine
 from enfold.engine.inspection import read_placement, read_summarized
 from tests.server.processes import Process
+from tests.ui.api_client import Api, talk, user
 from tests.ui.browser import window
-from tests.ui.filling import Api, talk, user
 from tests.ui.talks import in_engine
 from tests.ui.talks import talk as talk_in
 
