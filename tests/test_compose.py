@@ -16,7 +16,7 @@ from tests.databases import Server
 from tests.server.cluster import TOKEN, joined
 from tests.server.live_server import serving
 from tests.server.processes import serve
-from tests.server.proxy.stage import Provider, question
+from tests.server.proxy.stage import ScriptedProvider, question
 from tests.source import ROOT
 
 yaml = pytest.importorskip("yaml")
@@ -102,7 +102,7 @@ async def test_its_servers_answer_as_one(compose: Any, containerfile: str, serve
     assert command.startswith(" ".join(["serve", *LISTENING]))
     more = api["command"][1 + len(LISTENING) :]
     assert set(api["environment"]) == {"ENFOLD_DB", "ENFOLD_TOKEN", "ENFOLD_SECRET_KEY"}
-    provider = Provider()
+    provider = ScriptedProvider()
     url = server.new_database()
     async with serving(provider.app()) as upstream:
         variables = {

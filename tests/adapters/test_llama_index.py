@@ -211,7 +211,7 @@ def tide(port: str) -> str:
     return f"{port}: {LONG}"
 
 
-class Speaker:
+class ToolCallingModel:
     """Calls the tool twice at once on every turn, then answers; remembers what it was sent."""
 
     def __init__(self) -> None:
@@ -250,7 +250,7 @@ def unpaired(messages: Sequence[ChatMessage]) -> set[str]:
 @pytest.mark.filterwarnings("ignore::pydantic.warnings.PydanticDeprecatedSince20")
 @pytest.mark.filterwarnings("ignore::pydantic.warnings.PydanticDeprecatedSince211")
 async def test_an_agent_with_tools_keeps_calls_and_results_together(memory: EnfoldMemory) -> None:
-    speaker = Speaker()
+    speaker = ToolCallingModel()
     llm = MockFunctionCallingLLM(response_generator=speaker, is_chat_model=True)
     agent = FunctionAgent(tools=[tide], llm=llm, streaming=False)
     for turn in range(10):

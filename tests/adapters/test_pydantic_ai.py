@@ -84,7 +84,7 @@ def unpaired(messages: Sequence[ModelMessage]) -> set[str]:
     return waiting | wrong
 
 
-class Speaker:
+class ToolCallingAgentModel:
     """Calls the tool twice at once on every turn, then answers; remembers what it was sent."""
 
     def __init__(self) -> None:
@@ -155,7 +155,7 @@ async def test_kept_messages_are_the_same_objects_around_one_summary() -> None:
 
 
 async def test_an_agent_goes_on_past_the_window_and_its_history_stays_whole() -> None:
-    speaker = Speaker()
+    speaker = ToolCallingAgentModel()
     history = HistoryProcessor(WINDOW)
     agent = Agent(
         FunctionModel(speaker),
@@ -179,7 +179,7 @@ async def test_an_agent_goes_on_past_the_window_and_its_history_stays_whole() ->
 
 
 async def test_pydantic_ais_own_capability_takes_it_too() -> None:
-    speaker = Speaker()
+    speaker = ToolCallingAgentModel()
     agent = Agent(
         FunctionModel(speaker),
         tools=[tide],

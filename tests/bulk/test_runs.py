@@ -100,7 +100,7 @@ def test_a_file_that_fails_does_not_stop_the_others(folder: Path, jobs: int) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class Failing(CondenseTask):
+class FailingTask(CondenseTask):
     """Cannot do one of the conversations, this time."""
 
     bad: str = "a3"
@@ -114,14 +114,14 @@ class Failing(CondenseTask):
 
 
 def test_a_retryable_failure_continues_at_its_line(folder: Path) -> None:
-    work = Failing(TRUNCATION.settings, TRUNCATION.options)
+    work = FailingTask(TRUNCATION.settings, TRUNCATION.options)
     (folder / "deep" / "b.json").unlink()
     first = condense(folder, work)
     assert [outcome.status for outcome in first] == ["failed", "done"]
     attempted: list[str] = []
 
     @dataclass(frozen=True, slots=True)
-    class QuestionStored(Failing):
+    class QuestionStored(FailingTask):
         @property
         def key(self) -> str:
             return work.key
@@ -139,7 +139,7 @@ def test_a_retryable_failure_continues_at_its_line(folder: Path) -> None:
 
 def test_a_fault_of_ours_costs_one_file(folder: Path) -> None:
     (folder / "deep" / "b.json").unlink()
-    work = Failing(TRUNCATION.settings, TRUNCATION.options, error=KeyError)
+    work = FailingTask(TRUNCATION.settings, TRUNCATION.options, error=KeyError)
     outcomes = condense(folder, work)
     assert [outcome.status for outcome in outcomes] == ["failed", "done"]
     assert "an internal error, KeyError" in str(outcomes[0].error)

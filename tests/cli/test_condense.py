@@ -169,7 +169,7 @@ def test_a_short_conversation_comes_back_with_a_warning(enfold: Enfold) -> None:
     assert enfold("condense", "--json", stdin=chat).json["report"]["warnings"]
 
 
-class _Model(BaseHTTPRequestHandler):
+class _SummaryServer(BaseHTTPRequestHandler):
     """Summarizes every conversation in the same words."""
 
     bodies: ClassVar[list[bytes]] = []
@@ -202,8 +202,8 @@ def profile(stored: Enfold, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     prompt = tmp_path / "prompt.txt"
     prompt.write_text("Write as I say.")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
-    _Model.bodies.clear()
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Model) as listening:
+    _SummaryServer.bodies.clear()
+    with ThreadingHTTPServer(("127.0.0.1", 0), _SummaryServer) as listening:
         thread = threading.Thread(target=listening.serve_forever)
         thread.start()
         address = f"http://127.0.0.1:{listening.server_port}/v1"
@@ -230,7 +230,7 @@ def test_the_models_of_a_profile_write_the_summaries(profile: Enfold) -> None:
     assert "The festival in Lindvik" in dumps(result["messages"]).decode()
     assert result["report"]["cost"] > 0
     assert result["report"]["saved"] > 0
-    assert b"Write as I say." in _Model.bodies[0]
+    assert b"Write as I say." in _SummaryServer.bodies[0]
 
 
 def test_profiles_condense_many_files(profile: Enfold, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ KEY = "sk-very-secret-7f3a"
 WORK = ["--provider", "openai", "--model", "gpt-4o"]
 
 
-class _Model(BaseHTTPRequestHandler):
+class _ChatServer(BaseHTTPRequestHandler):
     """Answers every chat with one word; the bearer of the wrong key is turned away."""
 
     def do_GET(self) -> None:
@@ -80,8 +80,8 @@ def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def server() -> Iterator[str]:
     """The base URL of a model on this machine."""
-    _Model.answers = 0
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Model) as listening:
+    _ChatServer.answers = 0
+    with ThreadingHTTPServer(("127.0.0.1", 0), _ChatServer) as listening:
         thread = threading.Thread(target=listening.serve_forever)
         thread.start()
         yield f"http://127.0.0.1:{listening.server_port}/v1"
@@ -276,7 +276,7 @@ def test_a_file_is_condensed_as_in_sessions_with_the_profile(
     _add(stored, server, "--input-price", "1", "--output-price", "2")
     result = stored("condense", sample, "--profile", "mine", "--json").json
     assert "ready" in dumps(result["messages"][1]).decode()
-    billed = _Model.answers * (1_200 * 1 + 3 * 2) / 1_000_000  # by the usage that it reports
+    billed = _ChatServer.answers * (1_200 * 1 + 3 * 2) / 1_000_000  # by the usage that it reports
     assert result["report"]["cost"] == pytest.approx(billed, rel=0.05)
     assert billed > 0
     assert enfold.restore(result["messages"], result["ledger"]) == loads(sample.read_bytes())

@@ -12,7 +12,7 @@ from enfold.errors import ConfigError, ContextOverflowError, NotFoundError
 from enfold.llm.calls import Connection
 from enfold.testing import ScriptedGateway
 from tests.engine.conftest import Bench
-from tests.llm.servers.loopback import Answer, Loopback
+from tests.llm.servers.loopback import Loopback, ScriptedAnswer
 
 
 async def test_a_new_database_knows_the_shipped_and_current_models(bench: Bench) -> None:
@@ -75,7 +75,7 @@ async def test_limits_of_the_provider_do_not_replace_limits_set_by_a_person(benc
 
 async def test_limits_of_a_new_model_are_asked_for_at_its_first_use(bench: Bench) -> None:
     listed = {"data": [{"id": "mine", "context_length": 32_768, "max_completion_tokens": 2_768}]}
-    async with Loopback(Answer.of(listed), Answer.of({}, 500)) as server:
+    async with Loopback(ScriptedAnswer.of(listed), ScriptedAnswer.of({}, 500)) as server:
         for name, model in (("own", "mine"), ("other", "unlisted")):
             fields = {"provider": "compatible", "model": model, "base_url": server.url}
             await bench.engine.profiles.save(name, fields)

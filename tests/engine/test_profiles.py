@@ -26,8 +26,7 @@ from enfold.llm.costs import Prices
 from enfold.store import catalog
 from enfold.testing import Answer, ScriptedGateway, reply
 from tests.engine.conftest import WINDOW, talk
-from tests.llm.servers.loopback import Answer as Answered
-from tests.llm.servers.loopback import Loopback
+from tests.llm.servers.loopback import Loopback, ScriptedAnswer
 
 KEY = "sk-very-secret-7f3a"
 WORK = {"provider": "openai", "model": "gpt-4o", "key": "env:WORK_KEY"}
@@ -155,7 +154,7 @@ async def test_a_missing_key_is_told_with_the_profile(engine: Engine) -> None:
 
 
 async def test_limits_are_those_that_the_provider_says(engine: Engine) -> None:
-    answer = Answered.of({"data": [{"id": "llama", "meta": {"n_ctx": 8_192}}]})
+    answer = ScriptedAnswer.of({"data": [{"id": "llama", "meta": {"n_ctx": 8_192}}]})
     async with Loopback(answer) as server:
         where = {"provider": "compatible", "model": "llama", "base_url": server.url}
         await engine.profiles.save("mine", where)
@@ -166,7 +165,7 @@ async def test_limits_are_those_that_the_provider_says(engine: Engine) -> None:
 
 
 async def test_limits_that_it_does_not_say_are_those_that_are_known(engine: Engine) -> None:
-    async with Loopback(Answered.of({"data": []})) as server:
+    async with Loopback(ScriptedAnswer.of({"data": []})) as server:
         where = {"provider": "compatible", "model": "llama", "base_url": server.url}
         await engine.profiles.save("mine", where)
         config = await engine.profiles.discover("mine")

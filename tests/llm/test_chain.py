@@ -200,7 +200,7 @@ async def test_the_cost_of_a_refused_answer_is_part_of_the_summary() -> None:
     assert both.cost > without_first.cost * 1.5
 
 
-class Kept:
+class PartsInMemory:
     """Parts that are kept in memory."""
 
     def __init__(self) -> None:
@@ -220,7 +220,7 @@ async def test_a_summary_in_parts_goes_on_where_it_failed() -> None:
         tuple(user(f"Item {n}: " + "word " * 900) for n in range(12)), max_tokens=500
     )
     crew = writers(["One.", "Two.", UnavailableError("503"), "Later."], windows=(6_000,))
-    kept, parts = Kept(), list[int]()
+    kept, parts = PartsInMemory(), list[int]()
     async with watch_calls(60, lambda part, _all: parts.append(part), kept):
         with pytest.raises(SummaryError, match="503"):
             await SummarizerChain(crew).summarize(long)

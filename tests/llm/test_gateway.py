@@ -28,9 +28,9 @@ from enfold.messages import Message, Text, ToolCall, text_of
 from tests.llm.servers.anthropic import ANTHROPIC
 from tests.llm.servers.bedrock import BEDROCK
 from tests.llm.servers.google import GOOGLE, VERTEX
-from tests.llm.servers.loopback import Answer, Loopback, Step
+from tests.llm.servers.loopback import Loopback, ScriptedAnswer, Step
 from tests.llm.servers.openai import AZURE, COMPATIBLE, OPENAI, OPENROUTER
-from tests.llm.servers.protocol import KEY, Provider, ScriptedReply
+from tests.llm.servers.protocol import KEY, ProviderProtocol, ScriptedReply
 
 PROVIDERS = (OPENAI, ANTHROPIC, GOOGLE, AZURE, BEDROCK, VERTEX, OPENROUTER, COMPATIBLE)
 WORDS = "What the user said in confidence"
@@ -81,7 +81,7 @@ either_way = pytest.mark.parametrize("stream", [False, True], ids=["complete", "
 
 
 @every_provider
-async def test_a_whole_answer(provider: Provider, gateway: ModelGateway) -> None:
+async def test_a_whole_answer(provider: ProviderProtocol, gateway: ModelGateway) -> None:
     async with Loopback(provider.whole(ScriptedReply())) as server:
         reply = await gateway.complete(provider.connection(server.url), CALL)
     assert text_of(reply.message.parts) == "Bonjour, le monde."
@@ -91,7 +91,7 @@ async def test_a_whole_answer(provider: Provider, gateway: ModelGateway) -> None
 
 
 @every_provider
-async def test_an_answer_in_pieces(provider: Provider, gateway: ModelGateway) -> None:
+async def test_an_answer_in_pieces(provider: ProviderProtocol, gateway: ModelGateway) -> None:
     async with Loopback(provider.streamed(ScriptedReply())) as server:
         text, reply = await streamed(gateway, provider.connection(server.url), CALL)
         assert provider.read_request(server.requests[0]).path == provider.streamed_path
@@ -103,7 +103,7 @@ async def test_an_answer_in_pieces(provider: Provider, gateway: ModelGateway) ->
 
 @every_provider
 async def test_the_server_receives_the_call_as_written(
-    provider: Provider, gateway: ModelGateway
+    provider: ProviderProtocol, gateway: ModelGateway
 ) -> None:
     async with Loopback(provider.whole(ScriptedReply())) as server:
         connection = provider.connection(server.url)
@@ -120,7 +120,7 @@ async def test_the_server_receives_the_call_as_written(
 
 @every_provider
 @either_way
-async def test_a_tool_call(provider: Provider, gateway: ModelGateway, stream: bool) -> None:
+async def test_a_tool_call(provider: ProviderProtocol, gateway: ModelGateway, stream: bool) -> None:
     scripted = ScriptedReply((), ("call_7", "weather", {"town": "Łódź"}))
     answer = provider.streamed(scripted) if stream else provider.whole(scripted)
     async with Loopback(answer) as server:
@@ -137,7 +137,7 @@ async def test_a_tool_call(provider: Provider, gateway: ModelGateway, stream: bo
 @every_library
 @either_way
 async def test_an_answer_that_ran_out_of_tokens_says_so(
-    provider: Provider, gateway: ModelGateway, stream: bool
+    provider: ProviderProtocol, gateway: ModelGateway, stream: bool
 ) -> None:
     scripted = ScriptedReply(ending="length")
     async with Loopback(
@@ -149,7 +149,7 @@ async def test_an_answer_that_ran_out_of_tokens_says_so(
 
 @every_provider
 @either_way
-async def test_a_refusal(provider: Provider, gateway: ModelGateway, stream: bool) -> None:
+async def test_a_refusal(provider: ProviderProtocol, gateway: ModelGateway, stream: bool) -> None:
     scripted = ScriptedReply((), ending="refusal")
     async with Loopback(
         provider.streamed(scripted) if stream else provider.whole(scripted)
@@ -161,7 +161,7 @@ async def test_a_refusal(provider: Provider, gateway: ModelGateway, stream: bool
 @every_provider
 @either_way
 async def test_a_request_that_is_too_long(
-    provider: Provider, gateway: ModelGateway, stream: bool
+    provider: ProviderProtocol, gateway: ModelGateway, stream: bool
 ) -> None:
     async with Loopback(provider.overflow) as server:
         with pytest.raises(ContextOverflowError, match="compress the conversation"):
@@ -171,7 +171,9 @@ async def test_a_request_that_is_too_long(
 
 async def test_an_overflow_has_the_window_that_the_provider_names(gateway: ModelGateway) -> None:
     words = "This model's maximum context length is 8,192 tokens."
-    answer = Answer.of({"error": {"message": words, "code": "context_length_exceeded"}}, 400)
+    answer = ScriptedAnswer.of(
+        {"error": {"message": words, "code": "context_length_exceeded"}}, 400
+    )
     async with Loopback(answer) as server:
         connection = Connection("compatible", "mine", base_url=server.url)
         with pytest.raises(ContextOverflowError) as caught:
@@ -182,7 +184,7 @@ async def test_an_overflow_has_the_window_that_the_provider_names(gateway: Model
 @every_provider
 @either_way
 async def test_a_key_that_is_not_accepted(
-    provider: Provider, gateway: ModelGateway, stream: bool
+    provider: ProviderProtocol, gateway: ModelGateway, stream: bool
 ) -> None:
     async with Loopback(provider.failed(401), provider.failed(403)) as server:
         connection = provider.connection(server.url)
@@ -196,7 +198,7 @@ async def test_a_key_that_is_not_accepted(
 @every_library
 @either_way
 async def test_a_failing_provider_is_asked_again(
-    provider: Provider, gateway: ModelGateway, stream: bool
+    provider: ProviderProtocol, gateway: ModelGateway, stream: bool
 ) -> None:
     good = provider.streamed(ScriptedReply()) if stream else provider.whole(ScriptedReply())
     bad = [provider.failed(status) for status in (429, 500, 503)]
@@ -211,7 +213,7 @@ async def test_a_failing_provider_is_asked_again(
 @either_way
 @pytest.mark.parametrize(("status", "kind"), [(429, RateLimitError), (503, UnavailableError)])
 async def test_a_provider_that_keeps_failing_is_given_up(
-    provider: Provider,
+    provider: ProviderProtocol,
     gateway: ModelGateway,
     stream: bool,
     status: int,
@@ -227,7 +229,7 @@ async def test_a_provider_that_keeps_failing_is_given_up(
 @every_library
 @either_way
 async def test_a_refused_request_is_not_retried(
-    provider: Provider, gateway: ModelGateway, stream: bool
+    provider: ProviderProtocol, gateway: ModelGateway, stream: bool
 ) -> None:
     async with Loopback(provider.failed(400)) as server:
         with pytest.raises(GatewayError, match="refuses this request") as caught:
@@ -253,14 +255,16 @@ async def _assert_given_up(
 @every_library
 @either_way
 async def test_a_silent_server_is_given_up(
-    provider: Provider, gateway: ModelGateway, stream: bool
+    provider: ProviderProtocol, gateway: ModelGateway, stream: bool
 ) -> None:
-    async with Loopback(Answer(silent=True)) as server:
+    async with Loopback(ScriptedAnswer(silent=True)) as server:
         await _assert_given_up(gateway, provider.connection(server.url), server, stream=stream)
 
 
 @every_library
-async def test_a_stream_that_stalls_is_given_up(provider: Provider, gateway: ModelGateway) -> None:
+async def test_a_stream_that_stalls_is_given_up(
+    provider: ProviderProtocol, gateway: ModelGateway
+) -> None:
     answer = provider.streamed(ScriptedReply())
     stalled = replace(answer, steps=(*answer.steps[:-3], Step.WAIT))
     async with Loopback(stalled) as server:
@@ -270,7 +274,7 @@ async def test_a_stream_that_stalls_is_given_up(provider: Provider, gateway: Mod
 @every_library
 @pytest.mark.parametrize("end", [(), (Step.CUT,)], ids=["ends", "is cut"])
 async def test_a_stream_that_breaks_off_is_no_answer(
-    provider: Provider, gateway: ModelGateway, end: tuple[Step, ...]
+    provider: ProviderProtocol, gateway: ModelGateway, end: tuple[Step, ...]
 ) -> None:
     answer = provider.streamed(ScriptedReply())
     truncated = replace(answer, steps=(*answer.steps[:3], *end))
@@ -282,7 +286,9 @@ async def test_a_stream_that_breaks_off_is_no_answer(
 
 @every_library
 @either_way
-async def test_an_empty_answer(provider: Provider, gateway: ModelGateway, stream: bool) -> None:
+async def test_an_empty_answer(
+    provider: ProviderProtocol, gateway: ModelGateway, stream: bool
+) -> None:
     scripted = ScriptedReply(())
     async with Loopback(
         provider.streamed(scripted) if stream else provider.whole(scripted)
@@ -293,9 +299,9 @@ async def test_an_empty_answer(provider: Provider, gateway: ModelGateway, stream
 
 @every_provider
 @either_way
-async def test_garbage(provider: Provider, gateway: ModelGateway, stream: bool) -> None:
+async def test_garbage(provider: ProviderProtocol, gateway: ModelGateway, stream: bool) -> None:
     bodies = (b"", b"<html>Welcome to the hotel's network</html>", b"{")
-    async with Loopback(*(Answer((body,)) for body in bodies)) as server:
+    async with Loopback(*(ScriptedAnswer((body,)) for body in bodies)) as server:
         for _ in bodies:
             with pytest.raises(BadReplyError):
                 await complete(gateway, provider.connection(server.url), CALL, stream=stream)
@@ -303,9 +309,9 @@ async def test_garbage(provider: Provider, gateway: ModelGateway, stream: bool) 
 
 
 @every_provider
-async def test_the_wrong_json(provider: Provider, gateway: ModelGateway) -> None:
+async def test_the_wrong_json(provider: ProviderProtocol, gateway: ModelGateway) -> None:
     bodies = (b"[]", b"0", b"{}", b"null", b'{"choices": null, "content": 1, "output": []}')
-    async with Loopback(*(Answer((body,)) for body in bodies)) as server:
+    async with Loopback(*(ScriptedAnswer((body,)) for body in bodies)) as server:
         for _ in bodies:
             with pytest.raises(BadReplyError):
                 await gateway.complete(provider.connection(server.url), CALL)
@@ -313,7 +319,9 @@ async def test_the_wrong_json(provider: Provider, gateway: ModelGateway) -> None
 
 
 @every_library
-async def test_closing_the_stream_hangs_up(provider: Provider, gateway: ModelGateway) -> None:
+async def test_closing_the_stream_hangs_up(
+    provider: ProviderProtocol, gateway: ModelGateway
+) -> None:
     answer = provider.streamed(ScriptedReply())
     endless = replace(answer, steps=(*answer.steps[:-3], Step.WAIT))
     async with Loopback(endless) as server:
@@ -325,11 +333,11 @@ async def test_closing_the_stream_hangs_up(provider: Provider, gateway: ModelGat
 @every_library
 @either_way
 async def test_cancelling_the_task_hangs_up(
-    provider: Provider, gateway: ModelGateway, stream: bool
+    provider: ProviderProtocol, gateway: ModelGateway, stream: bool
 ) -> None:
     answer = provider.streamed(ScriptedReply())
     endless = replace(answer, steps=(*answer.steps[:-3], Step.WAIT))
-    async with Loopback(endless if stream else Answer(silent=True)) as server:
+    async with Loopback(endless if stream else ScriptedAnswer(silent=True)) as server:
         connection = provider.connection(server.url)
         if provider is BEDROCK and not stream:
             # Its library blocks a thread, which notices only when the time is up.
@@ -390,14 +398,14 @@ def log() -> Iterator[io.StringIO]:
 @every_provider
 @either_way
 async def test_errors_and_logs_contain_neither_key_nor_messages(
-    provider: Provider, gateway: ModelGateway, log: io.StringIO, stream: bool
+    provider: ProviderProtocol, gateway: ModelGateway, log: io.StringIO, stream: bool
 ) -> None:
     good = provider.streamed(ScriptedReply()) if stream else provider.whole(ScriptedReply())
     answers = {
-        "garbage": Answer((f"You sent {KEY} and {WORDS}".encode(),)),
+        "garbage": ScriptedAnswer((f"You sent {KEY} and {WORDS}".encode(),)),
         "cut": replace(good, steps=(b"{", Step.CUT)),
         **{str(status): provider.failed(status) for status in (400, 401, 429, 500)},
-        "silent": Answer(silent=True),
+        "silent": ScriptedAnswer(silent=True),
     }
     async with Loopback(good, *answers.values()) as server:
         connection = replace(provider.connection(server.url), retries=0)

@@ -15,7 +15,7 @@ import aiohttp
 
 from tests.server.live_server import serving
 from tests.server.processes import Process, serve
-from tests.server.proxy.stage import Provider
+from tests.server.proxy.stage import ScriptedProvider
 
 TOKEN = "a-token-of-the-test"
 WINDOW = 8_000
@@ -40,7 +40,7 @@ class Cluster:
     """Servers, and the provider behind them."""
 
     def __init__(
-        self, processes: list[Process], provider: Provider, http: aiohttp.ClientSession
+        self, processes: list[Process], provider: ScriptedProvider, http: aiohttp.ClientSession
     ) -> None:
         self.processes = processes
         self.provider = provider
@@ -97,7 +97,7 @@ def servers(url: str, number: int, **variables: str) -> Iterator[list[Process]]:
 
 
 @asynccontextmanager
-async def joined(processes: list[Process], provider: Provider) -> AsyncIterator[Cluster]:
+async def joined(processes: list[Process], provider: ScriptedProvider) -> AsyncIterator[Cluster]:
     """Processes that run already, with a small model."""
     async with aiohttp.ClientSession(
         headers={"x-enfold-token": TOKEN},
@@ -113,7 +113,7 @@ async def joined(processes: list[Process], provider: Provider) -> AsyncIterator[
 @asynccontextmanager
 async def cluster(url: str, number: int = 1, **variables: str) -> AsyncIterator[Cluster]:
     """Start a number of servers in front of a provider."""
-    provider = Provider()
+    provider = ScriptedProvider()
     async with serving(provider.app()) as upstream:
         with servers(url, number, ENFOLD_OPENAI_BASE_URL=upstream, **variables) as processes:
             async with joined(processes, provider) as made:

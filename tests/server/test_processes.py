@@ -14,7 +14,7 @@ from tests.databases import Server
 from tests.server.cluster import Answer, Cluster, joined, servers
 from tests.server.live_server import serving
 from tests.server.processes import Process
-from tests.server.proxy.stage import Provider, question
+from tests.server.proxy.stage import ScriptedProvider, question
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def running(server: Server) -> Iterator[tuple[list[Process], int]]:
 @pytest.fixture
 async def on(running: tuple[list[Process], int]) -> AsyncIterator[Cluster]:
     processes, port = running
-    provider = Provider()
+    provider = ScriptedProvider()
     async with serving(provider.app(), port), joined(processes, provider) as made:
         yield made
 

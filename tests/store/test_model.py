@@ -73,7 +73,7 @@ class Model:
         return max(fits)[2] if fits else None
 
 
-class Machine(RuleBasedStateMachine):
+class StoreMachine(RuleBasedStateMachine):
     """Does the same to both and compares."""
 
     count = 0
@@ -249,7 +249,7 @@ class Machine(RuleBasedStateMachine):
 
 def test_the_store_does_as_the_model_does(url: str) -> None:
     run_state_machine_as_test(
-        partial(Machine, url),  # type: ignore[arg-type]  # whatever makes one will do
+        partial(StoreMachine, url),  # type: ignore[arg-type]  # whatever makes one will do
         settings=settings(
             max_examples=50 if url.startswith("sqlite") else 12,
             stateful_step_count=25,

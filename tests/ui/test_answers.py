@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Page, expect
 
-from tests.llm.servers.loopback import Answer, Loopback, Step
+from tests.llm.servers.loopback import Loopback, ScriptedAnswer, Step
 from tests.llm.servers.openai import failed, streamed, whole
 from tests.llm.servers.protocol import KEY, ScriptedReply
 from tests.server.processes import Process, serve
@@ -18,7 +18,7 @@ from tests.ui.test_chat import say
 
 WHOLE = streamed(ScriptedReply(("It is **", "the tide**.\n\n```python\n", "wait(6)\n```\n")))
 OTHER = streamed(ScriptedReply(("It is the moon.",)))
-HALF = Answer(
+HALF = ScriptedAnswer(
     (*streamed(ScriptedReply(("The first words", " and more"))).steps[:2], Step.WAIT),
     mime=WHOLE.mime,
 )
@@ -31,7 +31,7 @@ def server(database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 @asynccontextmanager
-async def answered(api: Api, *answers: Answer) -> AsyncIterator[Loopback]:
+async def answered(api: Api, *answers: ScriptedAnswer) -> AsyncIterator[Loopback]:
     """A model behind the one profile there is, with these answers."""
     async with Loopback(*answers) as model:
         api.profile(

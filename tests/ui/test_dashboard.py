@@ -13,7 +13,7 @@ from enfold.sample import sample_messages
 from tests.cli.processes import run_in_pipes
 from tests.server.processes import Process
 from tests.ui.browser import window
-from tests.ui.settings.conftest import Api, fits
+from tests.ui.settings.conftest import SettingsApi, fits
 
 
 def _fill(server: Process) -> tuple[int, int]:
@@ -21,7 +21,7 @@ def _fill(server: Process) -> tuple[int, int]:
     messages = wire.render(Conversation(sample_messages(1), "openai"), "openai")
     freed = []
     with httpx.Client(base_url=f"{server.address}/api", timeout=300) as client:
-        api = Api(client)
+        api = SettingsApi(client)
         api.set(model="openai:gpt-4o")
         for id, strategy in (("one", "native"), ("two", "truncation")):
             api.ask("POST", "/sessions", json={"id": id, "title": f"Session {id}"})
@@ -88,7 +88,7 @@ async def test_the_dashboard_shows_savings_and_advice(page: Page, server: Proces
 def _recall(server: Process) -> None:
     """A question to a history, through the API."""
     with httpx.Client(base_url=f"{server.address}/api", timeout=300) as client:
-        api = Api(client)
+        api = SettingsApi(client)
         api.ask("POST", "/sessions", json={"id": "recalled"})
         messages = [{"role": "user", "content": "Ada brings the lanterns."}]
         api.ask("POST", "/sessions/recalled/messages", json={"messages": messages})

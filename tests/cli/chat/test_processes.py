@@ -18,19 +18,19 @@ from enfold.messages import text_of
 from tests.cli.outcomes import Outcome
 from tests.cli.processes import PROGRAM, environment, run_in_pipes
 from tests.cli.terminals import Terminal, terminal
-from tests.llm.servers.loopback import Answer, Loopback, Step
+from tests.llm.servers.loopback import Loopback, ScriptedAnswer, Step
 from tests.llm.servers.openai import failed, streamed
 from tests.llm.servers.protocol import KEY, ScriptedReply
 
 ORDINARY_SCREEN = b"\x1b[?1049l"
 CTRL_C = b"\x03"
 WHOLE = streamed(ScriptedReply(("It is ", "the tide.")))
-HALF = Answer((*WHOLE.steps[:2], Step.WAIT), mime=WHOLE.mime)
+HALF = ScriptedAnswer((*WHOLE.steps[:2], Step.WAIT), mime=WHOLE.mime)
 """The first words, and then nothing more."""
 
 
 @dataclass(frozen=True)
-class Place:
+class ProfiledDatabase:
     """A database with a profile, and the server that it leads to."""
 
     db: str
@@ -60,9 +60,9 @@ class Place:
 
 
 @asynccontextmanager
-async def placed(folder: Path, *answers: Answer) -> AsyncIterator[Place]:
+async def placed(folder: Path, *answers: ScriptedAnswer) -> AsyncIterator[ProfiledDatabase]:
     async with Loopback(*answers, listing=failed(404)) as server:
-        place = Place(f"sqlite:///{folder / 'chats.db'}", server)
+        place = ProfiledDatabase(f"sqlite:///{folder / 'chats.db'}", server)
         fields = {"provider": "compatible", "model": "smol", "base_url": f"{server.url}/v1"}
         async with enfold.open(place.db) as engine:
             await engine.profiles.save("harbour", {**fields, "key": "env:HARBOUR_KEY"})
@@ -94,13 +94,13 @@ async def test_a_talk_without_a_name_says_how_to_go_on(tmp_path: Path) -> None:
     ("answer", "words"),
     [
         (failed(401), "key"),
-        (Answer((*WHOLE.steps[:2], Step.CUT), mime=WHOLE.mime), ""),
+        (ScriptedAnswer((*WHOLE.steps[:2], Step.CUT), mime=WHOLE.mime), ""),
         (streamed(ScriptedReply(())), ""),
     ],
     ids=["key refused", "cut in the middle", "nothing said"],
 )
 async def test_a_server_that_fails_leaves_the_question(
-    answer: Answer, words: str, tmp_path: Path
+    answer: ScriptedAnswer, words: str, tmp_path: Path
 ) -> None:
     async with placed(tmp_path, answer) as place:
         outcome = await place.run("chat", "harbour", stdin=b"Why?\n")

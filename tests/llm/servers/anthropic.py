@@ -6,13 +6,13 @@ import json
 from typing import Any
 
 from enfold.llm.calls import Connection, Secret
-from tests.llm.servers.loopback import Answer, Request, events
-from tests.llm.servers.protocol import KEY, ParsedRequest, Provider, ScriptedReply
+from tests.llm.servers.loopback import Request, ScriptedAnswer, events
+from tests.llm.servers.protocol import KEY, ParsedRequest, ProviderProtocol, ScriptedReply
 
 _ENDINGS = {"stop": "end_turn", "length": "max_tokens", "refusal": "refusal"}
 
 
-def whole(reply: ScriptedReply) -> Answer:
+def whole(reply: ScriptedReply) -> ScriptedAnswer:
     """A message."""
     content: list[dict[str, Any]] = []
     if reply.pieces:
@@ -20,10 +20,10 @@ def whole(reply: ScriptedReply) -> Answer:
     if reply.tool is not None:
         id, name, arguments = reply.tool
         content.append({"type": "tool_use", "id": id, "name": name, "input": arguments})
-    return Answer.of({**_message(reply), "content": content, "stop_reason": _ending(reply)})
+    return ScriptedAnswer.of({**_message(reply), "content": content, "stop_reason": _ending(reply)})
 
 
-def streamed(reply: ScriptedReply) -> Answer:
+def streamed(reply: ScriptedReply) -> ScriptedAnswer:
     """The same in pieces."""
     sent: list[dict[str, Any]] = [{"type": "message_start", "message": _message(reply)}]
     if reply.pieces:
@@ -44,10 +44,10 @@ def streamed(reply: ScriptedReply) -> Answer:
         }
     )
     sent.append({"type": "message_stop"})
-    return Answer(events(*sent, named=True), mime="text/event-stream")
+    return ScriptedAnswer(events(*sent, named=True), mime="text/event-stream")
 
 
-def failed(status: int, message: str = f"Something is wrong with {KEY}") -> Answer:
+def failed(status: int, message: str = f"Something is wrong with {KEY}") -> ScriptedAnswer:
     """An error."""
     kinds = {
         400: "invalid_request_error",
@@ -57,7 +57,7 @@ def failed(status: int, message: str = f"Something is wrong with {KEY}") -> Answ
         503: "overloaded_error",
     }
     error = {"type": kinds.get(status, "api_error"), "message": message}
-    return Answer.of({"type": "error", "error": error}, status)
+    return ScriptedAnswer.of({"type": "error", "error": error}, status)
 
 
 def read_request(request: Request) -> ParsedRequest:
@@ -110,7 +110,7 @@ def _text(content: Any) -> str:
     return "".join(block.get("text", "") for block in content)
 
 
-ANTHROPIC = Provider(
+ANTHROPIC = ProviderProtocol(
     "anthropic",
     lambda url: Connection("anthropic", "claude-haiku-4-5", Secret(KEY), url),
     "/v1/messages",

@@ -8,8 +8,8 @@ from typing import Any
 from zlib import crc32
 
 from enfold.llm.calls import Connection, Secret
-from tests.llm.servers.loopback import Answer, Request
-from tests.llm.servers.protocol import KEY, ParsedRequest, Provider, ScriptedReply
+from tests.llm.servers.loopback import Request, ScriptedAnswer
+from tests.llm.servers.protocol import KEY, ParsedRequest, ProviderProtocol, ScriptedReply
 
 _ENDINGS = {"stop": "end_turn", "length": "max_tokens", "refusal": "guardrail_intervened"}
 _ERRORS = {
@@ -26,13 +26,13 @@ _KEY_ID = "AKIDLOOPBACK"
 MODEL = "meta.llama3-1-8b-instruct-v1:0"
 
 
-def whole(reply: ScriptedReply) -> Answer:
+def whole(reply: ScriptedReply) -> ScriptedAnswer:
     """A message."""
     content: list[dict[str, Any]] = [{"text": "".join(reply.pieces)}] if reply.pieces else []
     if reply.tool is not None:
         id, name, arguments = reply.tool
         content.append({"toolUse": {"toolUseId": id, "name": name, "input": arguments}})
-    return Answer.of(
+    return ScriptedAnswer.of(
         {
             "output": {"message": {"role": "assistant", "content": content}},
             "stopReason": _ending(reply),
@@ -42,7 +42,7 @@ def whole(reply: ScriptedReply) -> Answer:
     )
 
 
-def streamed(reply: ScriptedReply) -> Answer:
+def streamed(reply: ScriptedReply) -> ScriptedAnswer:
     """The same in frames."""
     sent: list[tuple[str, dict[str, Any]]] = [("messageStart", {"role": "assistant"})]
     sent += [
@@ -59,7 +59,7 @@ def streamed(reply: ScriptedReply) -> Answer:
     sent.append(("messageStop", {"stopReason": _ending(reply)}))
     sent.append(("metadata", {"usage": _usage(reply), "metrics": {"latencyMs": 1}}))
     frames = tuple(frame(kind, value) for kind, value in sent)
-    return Answer(frames, mime="application/vnd.amazon.eventstream")
+    return ScriptedAnswer(frames, mime="application/vnd.amazon.eventstream")
 
 
 def frame(kind: str, value: dict[str, Any]) -> bytes:
@@ -76,9 +76,9 @@ def frame(kind: str, value: dict[str, Any]) -> bytes:
     return message + struct.pack("!I", crc32(message))
 
 
-def failed(status: int, message: str = f"Something is wrong with {KEY}") -> Answer:
+def failed(status: int, message: str = f"Something is wrong with {KEY}") -> ScriptedAnswer:
     """An error."""
-    return Answer.of({"message": message}, status, x_amzn_errortype=_ERRORS[status])
+    return ScriptedAnswer.of({"message": message}, status, x_amzn_errortype=_ERRORS[status])
 
 
 def read_request(request: Request) -> ParsedRequest:
@@ -114,7 +114,7 @@ def _text(blocks: list[dict[str, Any]]) -> str:
     return "".join(block.get("text", "") for block in blocks)
 
 
-BEDROCK = Provider(
+BEDROCK = ProviderProtocol(
     "bedrock",
     lambda url: Connection(
         "bedrock",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from enfold.llm.calls import Connection, Secret
-from tests.llm.servers.loopback import Answer, Request, events
-from tests.llm.servers.protocol import KEY, ParsedRequest, Provider, ScriptedReply
+from tests.llm.servers.loopback import Request, ScriptedAnswer, events
+from tests.llm.servers.protocol import KEY, ParsedRequest, ProviderProtocol, ScriptedReply
 
 _ENDINGS = {"stop": "STOP", "length": "MAX_TOKENS", "refusal": "SAFETY"}
 _STATUSES = {
@@ -19,25 +19,25 @@ _STATUSES = {
 }
 
 
-def whole(reply: ScriptedReply) -> Answer:
+def whole(reply: ScriptedReply) -> ScriptedAnswer:
     """Generated content."""
     parts: list[dict[str, Any]] = [{"text": "".join(reply.pieces)}] if reply.pieces else []
-    return Answer.of(_last(reply, [*parts, *_calls(reply)]))
+    return ScriptedAnswer.of(_last(reply, [*parts, *_calls(reply)]))
 
 
-def streamed(reply: ScriptedReply) -> Answer:
+def streamed(reply: ScriptedReply) -> ScriptedAnswer:
     """The same in pieces."""
     pieces = [
         {"candidates": [{"content": {"role": "model", "parts": [{"text": piece}]}, "index": 0}]}
         for piece in reply.pieces
     ]
-    return Answer(events(*pieces, _last(reply, _calls(reply))), mime="text/event-stream")
+    return ScriptedAnswer(events(*pieces, _last(reply, _calls(reply))), mime="text/event-stream")
 
 
-def failed(status: int, message: str = f"Something is wrong with {KEY}") -> Answer:
+def failed(status: int, message: str = f"Something is wrong with {KEY}") -> ScriptedAnswer:
     """An error."""
     error = {"code": status, "message": message, "status": _STATUSES[status]}
-    return Answer.of({"error": error}, status)
+    return ScriptedAnswer.of({"error": error}, status)
 
 
 def read_request(request: Request) -> ParsedRequest:
@@ -83,7 +83,7 @@ def _text(content: dict[str, Any]) -> str:
 _TOO_LONG = failed(
     400, "The input token count (2000000) exceeds the maximum number of tokens allowed (1048576)."
 )
-GOOGLE = Provider(
+GOOGLE = ProviderProtocol(
     "google",
     lambda url: Connection("google", "gemini-2.5-flash", Secret(KEY), url),
     "/v1/models/gemini-2.5-flash:generateContent",
@@ -94,7 +94,7 @@ GOOGLE = Provider(
     failed,
     _TOO_LONG,
 )
-VERTEX = Provider(
+VERTEX = ProviderProtocol(
     "vertex",
     lambda url: Connection("vertex", "gemini-2.5-flash", Secret(KEY), url),
     "/v1beta1/publishers/google/models/gemini-2.5-flash:generateContent",

@@ -39,7 +39,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ScriptedAnswer:
     """A scripted answer: a head, then bytes and steps."""
 
     steps: tuple[bytes | Step, ...] = ()
@@ -50,7 +50,7 @@ class Answer:
     """Not even a head; the client waits in vain."""
 
     @classmethod
-    def of(cls, value: object, status: int = 200, **headers: str) -> Answer:
+    def of(cls, value: object, status: int = 200, **headers: str) -> ScriptedAnswer:
         """An answer in JSON."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         return cls((json.dumps(value).encode(),), status, headers=named)
@@ -72,7 +72,7 @@ class Loopback:
     Requests by GET get the answer `listing`, if there is one, and take no turn.
     """
 
-    def __init__(self, *answers: Answer, listing: Answer | None = None) -> None:
+    def __init__(self, *answers: ScriptedAnswer, listing: ScriptedAnswer | None = None) -> None:
         self._answers = list(answers)
         self._listing = listing
         self.requests: list[Request] = []
@@ -116,13 +116,13 @@ class Loopback:
         writer.close()
         self._open.discard(writer)
 
-    def _answer(self, request: Request) -> Answer:
+    def _answer(self, request: Request) -> ScriptedAnswer:
         if self._listing is not None and request.method == "GET":
             return self._listing
         return self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
 
     async def _say(
-        self, answer: Answer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, answer: ScriptedAnswer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> bool:
         """Return True if the connection can be used again."""
         if answer.silent:

@@ -7,23 +7,23 @@ from collections.abc import Callable
 from typing import Any
 
 from enfold.llm.calls import Connection, Secret
-from tests.llm.servers.loopback import Answer, Request, events
-from tests.llm.servers.protocol import KEY, ParsedRequest, Provider, ScriptedReply
+from tests.llm.servers.loopback import Request, ScriptedAnswer, events
+from tests.llm.servers.protocol import KEY, ParsedRequest, ProviderProtocol, ScriptedReply
 
 _ENDINGS = {"stop": "stop", "length": "length", "refusal": "content_filter"}
 
 
-def whole(reply: ScriptedReply) -> Answer:
+def whole(reply: ScriptedReply) -> ScriptedAnswer:
     """A completion."""
     message: dict[str, Any] = {"role": "assistant", "content": "".join(reply.pieces) or None}
     if reply.tool is not None:
         message["tool_calls"] = [_tool(reply.tool)]
-    return Answer.of({**_head("chat.completion"), "choices": [
+    return ScriptedAnswer.of({**_head("chat.completion"), "choices": [
         {"index": 0, "message": message, "finish_reason": _ending(reply)}
     ], "usage": _usage(reply)})  # fmt: skip
 
 
-def streamed(reply: ScriptedReply) -> Answer:
+def streamed(reply: ScriptedReply) -> ScriptedAnswer:
     """The same in pieces, and the usage last."""
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
     deltas += [{"content": piece} for piece in reply.pieces]
@@ -39,13 +39,13 @@ def streamed(reply: ScriptedReply) -> Answer:
     chunks = [_chunk({"index": 0, "delta": delta, "finish_reason": None}) for delta in deltas]
     chunks.append(_chunk({"index": 0, "delta": {}, "finish_reason": _ending(reply)}))
     last = {**_head("chat.completion.chunk"), "choices": [], "usage": _usage(reply)}
-    return Answer(events(*chunks, last, "[DONE]"), mime="text/event-stream")
+    return ScriptedAnswer(events(*chunks, last, "[DONE]"), mime="text/event-stream")
 
 
-def failed(status: int) -> Answer:
+def failed(status: int) -> ScriptedAnswer:
     """An error, which repeats the key, as some do."""
     error = {"message": f"Something is wrong with {KEY}", "type": "some_error", "code": None}
-    return Answer.of({"error": error}, status)
+    return ScriptedAnswer.of({"error": error}, status)
 
 
 def read_request(request: Request) -> ParsedRequest:
@@ -64,9 +64,9 @@ def read_request(request: Request) -> ParsedRequest:
     )
 
 
-def overflow(message: str, code: str | None = None, **more: object) -> Answer:
+def overflow(message: str, code: str | None = None, **more: object) -> ScriptedAnswer:
     """The request is too long, in a server's own words."""
-    return Answer.of({"error": {"message": message, "code": code, **more}}, 400)
+    return ScriptedAnswer.of({"error": {"message": message, "code": code, **more}}, 400)
 
 
 def _tool(tool: tuple[str, str, dict[str, Any]]) -> dict[str, Any]:
@@ -111,10 +111,10 @@ def _like_openai(
     name: str,
     path: str,
     connection: Callable[[str], Connection],
-    too_long: Answer,
+    too_long: ScriptedAnswer,
     credential: str = KEY,
-) -> Provider:
-    return Provider(
+) -> ProviderProtocol:
+    return ProviderProtocol(
         name, connection, path, path, whole, streamed, read_request, failed, too_long, credential
     )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from enfold.llm.calls import Connection
-from tests.llm.servers.loopback import Answer, Request
+from tests.llm.servers.loopback import Request, ScriptedAnswer
 
 KEY = "sk-4rqXv9-never-to-be-seen"
 
@@ -41,7 +41,7 @@ class ParsedRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Provider:
+class ProviderProtocol:
     """One provider's protocol."""
 
     name: str
@@ -49,12 +49,12 @@ class Provider:
     """To a server at an address."""
     path: str
     streamed_path: str
-    whole: Callable[[ScriptedReply], Answer]
-    streamed: Callable[[ScriptedReply], Answer]
+    whole: Callable[[ScriptedReply], ScriptedAnswer]
+    streamed: Callable[[ScriptedReply], ScriptedAnswer]
     read_request: Callable[[Request], ParsedRequest]
-    failed: Callable[[int], Answer]
+    failed: Callable[[int], ScriptedAnswer]
     """An error with that status, as the provider words it."""
-    overflow: Answer
+    overflow: ScriptedAnswer
     """The request is too long for the model."""
     credential: str = KEY
     """What the server is shown."""

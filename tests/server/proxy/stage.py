@@ -35,7 +35,7 @@ Script = Callable[[Request, Any], Response | None]
 
 
 @dataclass
-class Provider:
+class ScriptedProvider:
     """Answers every request in the form of its path, unless a script says otherwise."""
 
     bodies: list[bytes] = field(default_factory=list)
@@ -141,7 +141,7 @@ class Stage:
     """The proxy's address, the provider behind it, and the engine in it."""
 
     address: str
-    provider: Provider
+    provider: ScriptedProvider
     engine: Engine
     namespaces: ProxyNamespaces
     proxy: Proxy
@@ -176,7 +176,7 @@ async def stage(
 
     With an address, requests go to the provider there, and not to the one that is played here.
     """
-    provider = Provider()
+    provider = ScriptedProvider()
     async with (
         open_engine(database, summarizers=summarizers) as engine,
         serving(provider.app()) as upstream,

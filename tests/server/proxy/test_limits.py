@@ -22,7 +22,7 @@ from enfold.server.proxy.routes import TOO_LONG_TO_READ, Proxy, open_proxy_names
 from enfold.server.proxy.upstream import Upstream
 from enfold.wiring import open_engine
 from tests.server.live_server import serving
-from tests.server.proxy.stage import Provider, Stage, question, stage
+from tests.server.proxy.stage import ScriptedProvider, Stage, question, stage
 
 CLAUDE_CODE = {"user-agent": "claude-cli/2.1.0 (external, cli)", "x-api-key": "k"}
 BIG = "claude-opus-4-8"
@@ -180,7 +180,7 @@ async def test_a_provider_that_falls_silent_is_an_error() -> None:
     def answer(*_: Any) -> Response:
         return StreamingResponse(pieces())
 
-    async with serving(Provider(script=answer).app()) as address:
+    async with serving(ScriptedProvider(script=answer).app()) as address:
         upstream = Upstream({"openai": address}, read_timeout=2)
         async with upstream.call("openai", "GET", "/v1/models", [], None) as response:
             chunks = aiter(response.chunks())

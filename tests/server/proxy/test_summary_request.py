@@ -109,7 +109,7 @@ FORMS = {
 
 
 @dataclass
-class Model:
+class SummarizingModel:
     """The client's model: it answers, and it writes summaries where it is asked to."""
 
     form: Form
@@ -161,7 +161,7 @@ async def _talk(on: Stage, form: Form) -> Snapshot:
 @pytest.mark.parametrize("name", FORMS)
 async def test_a_summary_continues_the_conversation_as_it_was_sent(on: Stage, name: str) -> None:
     form = FORMS[name]
-    model = Model(form)
+    model = SummarizingModel(form)
     on.provider.script = model.answer
     made = await _talk(on, form)
     assert made.text is not None
@@ -182,7 +182,7 @@ async def test_a_summary_continues_the_conversation_as_it_was_sent(on: Stage, na
 
 async def test_a_model_that_calls_a_tool_instead_gets_a_transcript(on: Stage) -> None:
     form = FORMS["openai"]
-    model = Model(form, calls_a_tool=True)
+    model = SummarizingModel(form, calls_a_tool=True)
     on.provider.script = lambda request, body: (
         form_stream(SUMMARY) if body.get("stream") else model.answer(request, body)
     )
@@ -206,7 +206,9 @@ def form_stream(text: str) -> Response:
 
 async def test_a_request_for_another_form_of_answer_is_not_continued(on: Stage) -> None:
     form = FORMS["openai"]
-    model = Model(Form(form.path, form.key, {"response_format": {"type": "json_object"}}))
+    model = SummarizingModel(
+        Form(form.path, form.key, {"response_format": {"type": "json_object"}})
+    )
     on.provider.script = lambda request, body: (
         form_stream(SUMMARY) if body.get("stream") else model.answer(request, body)
     )

@@ -13,7 +13,7 @@ from playwright.async_api import Browser, Locator, Page, expect
 
 from enfold.engine import Engine
 from tests.cli.processes import ROOT
-from tests.llm.servers.loopback import Answer, Loopback
+from tests.llm.servers.loopback import Loopback, ScriptedAnswer
 from tests.llm.servers.openai import failed, streamed
 from tests.llm.servers.protocol import ScriptedReply
 from tests.server.processes import Process, serve
@@ -24,11 +24,11 @@ from tests.ui.talks import talk as talk_in
 
 BUTTON = "Summarize conversation history"
 WRITTEN = streamed(ScriptedReply(("They talked ", "about **files**.")))
-SILENT = Answer(silent=True)
+SILENT = ScriptedAnswer(silent=True)
 
 
 @asynccontextmanager
-async def model(api: Api, *answers: Answer) -> AsyncIterator[Loopback]:
+async def model(api: Api, *answers: ScriptedAnswer) -> AsyncIterator[Loopback]:
     """A model that gives these answers, and writes the summaries of all sessions meanwhile."""
     async with Loopback(*answers) as away:
         api.profile("away", provider="compatible", model="test", base_url=f"{away.url}/v1")

@@ -19,7 +19,7 @@ SESSION, TITLE = "harbour", "Planning the harbour festival"
 LONG_TITLE = "Everything about " + "Donaudampfschifffahrtsgesellschaftskapitän" * 2
 
 
-class Api:
+class SettingsApi:
     """The server's API, asked while a browser waits."""
 
     def __init__(self, client: httpx.Client) -> None:
@@ -42,11 +42,11 @@ class Api:
 
 
 @pytest.fixture(scope="module")
-def api(server: Process) -> Iterator[Api]:
+def api(server: Process) -> Iterator[SettingsApi]:
     """The API of a server in which two conversations were stored."""
     messages = wire.render(Conversation(sample_messages(2), "openai"), "openai")
     with httpx.Client(base_url=f"{server.address}/api", timeout=300) as client:
-        made = Api(client)
+        made = SettingsApi(client)
         for id, title in ((SESSION, TITLE), ("long", LONG_TITLE)):
             made.ask("POST", "/sessions", json={"id": id, "title": title})
             made.ask("POST", f"/sessions/{id}/messages", json={"messages": messages})
@@ -54,7 +54,7 @@ def api(server: Process) -> Iterator[Api]:
 
 
 @pytest.fixture
-def visit(page: Page, server: Process, api: Api) -> Visit:
+def visit(page: Page, server: Process, api: SettingsApi) -> Visit:
     """Opens a path of the server."""
 
     async def go(path: str) -> Page:

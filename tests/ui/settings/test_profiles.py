@@ -15,7 +15,7 @@ from tests.llm.servers.openai import failed, whole
 from tests.llm.servers.protocol import ScriptedReply
 from tests.server.processes import Process, serve
 from tests.ui.browser import window
-from tests.ui.settings.conftest import Api, Visit, choose, fits
+from tests.ui.settings.conftest import SettingsApi, Visit, choose, fits
 
 KEY = "sk-never-to-be-seen-again"
 COMPATIBLE = "Any server with OpenAI's protocol, such as Ollama, llama.cpp or vLLM"
@@ -30,7 +30,7 @@ def server(database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 @pytest.fixture
-def nobody(api: Api) -> Iterator[None]:
+def nobody(api: SettingsApi) -> Iterator[None]:
     """No profile before and after."""
     yield
     for each in api.ask("GET", "/profiles"):
@@ -55,7 +55,7 @@ async def save(page: Page) -> None:
 
 @pytest.mark.usefixtures("nobody")
 async def test_a_key_is_stored_and_never_shown_again(
-    visit: Visit, api: Api, database: Path
+    visit: Visit, api: SettingsApi, database: Path
 ) -> None:
     page = await visit("/settings/profiles")
     await expect(page.get_by_text("No profile yet.")).to_be_visible()
@@ -79,7 +79,9 @@ async def test_a_key_is_stored_and_never_shown_again(
 
 
 @pytest.mark.usefixtures("nobody")
-async def test_the_dialog_shows_errors_while_it_is_filled_in(visit: Visit, api: Api) -> None:
+async def test_the_dialog_shows_errors_while_it_is_filled_in(
+    visit: Visit, api: SettingsApi
+) -> None:
     page = await visit("/settings/profiles")
     await add(page, "home", "tiny", COMPATIBLE)
     dialog = page.get_by_role("dialog", name="Add profile")
@@ -104,7 +106,7 @@ async def test_the_dialog_shows_errors_while_it_is_filled_in(visit: Visit, api: 
 
 @pytest.mark.usefixtures("nobody")
 async def test_a_connection_is_tried_and_its_failure_told_in_plain_words(
-    visit: Visit, api: Api
+    visit: Visit, api: SettingsApi
 ) -> None:
     async with Loopback(whole(ScriptedReply()), failed(401)) as model:
         fields = {"provider": "compatible", "model": "tiny", "base_url": f"{model.url}/v1"}
@@ -121,7 +123,9 @@ async def test_a_connection_is_tried_and_its_failure_told_in_plain_words(
 
 
 @pytest.mark.usefixtures("nobody")
-async def test_costs_are_compared_and_the_cheapest_recommended(visit: Visit, api: Api) -> None:
+async def test_costs_are_compared_and_the_cheapest_recommended(
+    visit: Visit, api: SettingsApi
+) -> None:
     work = {"provider": "openai", "model": "gpt-4o", "key": "env:WORK_KEY"}
     tiny = {"provider": "compatible", "model": "tiny", "base_url": "http://127.0.0.1:9/v1"}
     small = {**work, "model": "gpt-4o-mini"}
@@ -140,7 +144,9 @@ async def test_costs_are_compared_and_the_cheapest_recommended(visit: Visit, api
 
 
 @pytest.mark.usefixtures("nobody")
-async def test_deleting_a_profile_names_its_uses_and_falls_back(visit: Visit, api: Api) -> None:
+async def test_deleting_a_profile_names_its_uses_and_falls_back(
+    visit: Visit, api: SettingsApi
+) -> None:
     cheap = {"provider": "openai", "model": "gpt-4o-mini", "key": "env:WORK_KEY"}
     work = {"provider": "openai", "model": "gpt-4o", "condensing_profile": "cheap"}
     api.ask("PUT", "/profiles/cheap", json={"fields": cheap})
@@ -163,7 +169,7 @@ async def test_deleting_a_profile_names_its_uses_and_falls_back(visit: Visit, ap
 
 @pytest.mark.usefixtures("nobody")
 async def test_the_page_fits_a_phone_in_dark_mode(
-    browser: Browser, server: Process, api: Api
+    browser: Browser, server: Process, api: SettingsApi
 ) -> None:
     name = "a-very-long-name-of-a-profile-that-nobody-can-pronounce-without-a-pause-in-the-middle"
     fields = {"provider": "openai", "model": "gpt-4o-with-an-unusually-long-name-2026-01-01"}

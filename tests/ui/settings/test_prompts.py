@@ -6,10 +6,12 @@ from playwright.async_api import Browser, expect
 
 from tests.server.processes import Process
 from tests.ui.browser import window
-from tests.ui.settings.conftest import SESSION, TITLE, Api, Visit, choose, fits
+from tests.ui.settings.conftest import SESSION, TITLE, SettingsApi, Visit, choose, fits
 
 
-async def test_a_prompt_is_checked_previewed_kept_and_put_back(visit: Visit, api: Api) -> None:
+async def test_a_prompt_is_checked_previewed_kept_and_put_back(
+    visit: Visit, api: SettingsApi
+) -> None:
     page = await visit("/settings/prompts")
     prompt = page.get_by_role("textbox", name="Your prompt")
     await choose(page, "Example from", TITLE)
@@ -31,7 +33,7 @@ async def test_a_prompt_is_checked_previewed_kept_and_put_back(visit: Visit, api
     assert api.setting("prompt") is None
 
 
-async def test_the_page_warns_that_a_strategys_prompt_wins(visit: Visit, api: Api) -> None:
+async def test_the_page_warns_that_a_strategys_prompt_wins(visit: Visit, api: SettingsApi) -> None:
     api.set(strategy_config={"native": {"prompt": "Mine"}})
     page = await visit("/settings/prompts")
     await expect(page.get_by_text("has its own prompt")).to_be_visible()
@@ -39,7 +41,7 @@ async def test_the_page_warns_that_a_strategys_prompt_wins(visit: Visit, api: Ap
 
 
 async def test_the_page_fits_a_phone_in_dark_mode(
-    browser: Browser, server: Process, api: Api
+    browser: Browser, server: Process, api: SettingsApi
 ) -> None:
     async with window(browser, width=390, height=800, dark=True) as (page, _):
         await page.goto(f"{server.address}/settings/prompts")
