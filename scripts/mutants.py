@@ -131,11 +131,11 @@ def mutants_of(module: str, most: int, chosen: random.Random) -> Iterator[Mutant
 def _places(tree: ast.Module) -> Iterator[tuple[ast.AST, str]]:
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
     functions = (node for node in ast.walk(tree) if isinstance(node, kinds))
-    seen: set[int] = set()
+    visited: set[int] = set()
     for node in (inner for function in functions for inner in ast.walk(function)):
-        if id(node) in seen:
+        if id(node) in visited:
             continue
-        seen.add(id(node))
+        visited.add(id(node))
         match node:
             case ast.Compare(ops=[op]) if type(op) in COMPARISONS:
                 yield node, f"{type(op).__name__} -> {COMPARISONS[type(op)].__name__}"
