@@ -53,7 +53,7 @@ def test_an_answer_is_taken_with_its_receipt() -> None:
     assert accept(PLAN, taken) is taken, "the receipt is not made out twice"
 
 
-def test_a_summary_without_what_the_user_said_is_taken_with_a_warning() -> None:
+def test_a_summary_without_the_users_facts_is_accepted_with_a_warning() -> None:
     taken = accept(PLAN, folded("They talked."))
     assert taken.receipt is not None
     assert taken.receipt.warnings == taken.warnings

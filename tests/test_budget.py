@@ -157,7 +157,7 @@ def test_half_of_the_window_is_for_the_conversation_whatever_reply_is_asked_for(
     assert huge.threshold_tokens > 10_000
 
 
-def test_a_due_compression_can_wait_below_what_the_model_takes_beside_its_reply() -> None:
+def test_a_due_compression_can_wait_while_the_reply_still_fits() -> None:
     limits = Limits(max_input=90_000, max_output=10_000)
     for system, reply, ceiling in ((0, None, 85_500), (10_000, None, 75_500), (0, 10_000, 85_500)):
         due = decide(Load(ceiling, system=system), limits, max_output=reply)

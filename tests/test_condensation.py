@@ -178,7 +178,7 @@ def test_an_edit_that_breaks_a_rule_is_refused(index: int, message: Message, wor
         validate(rich(), edited(index, message))
 
 
-def test_an_edit_that_adds_text_beside_a_result_is_refused() -> None:
+def test_an_edit_that_adds_text_next_to_a_result_is_refused() -> None:
     more = replace(RESULT, parts=(*RESULT.parts, Text("And by the way.")))
     with pytest.raises(CompressionError, match="added text beside a tool result"):
         validate(rich(), edited(2, more))

@@ -69,7 +69,7 @@ def test_a_conversation_has_the_same_identities_in_every_dialect(name: str) -> N
     ],
     ids=repr,
 )
-def test_the_same_said_otherwise_is_the_same(one: dict[str, Any], other: dict[str, Any]) -> None:
+def test_equivalent_forms_have_the_same_hash(one: dict[str, Any], other: dict[str, Any]) -> None:
     assert openai({"role": "assistant", **one}) == openai({"role": "assistant", **other})
 
 

@@ -48,11 +48,11 @@ def test_unknown_figures_are_called_unknown_or_left_out() -> None:
     assert "saved" not in text
 
 
-def test_a_strategy_of_somebody_else_keeps_its_name() -> None:
+def test_a_strategy_of_another_package_keeps_its_name() -> None:
     assert str(Report("acme-squeeze", 10, 5, 0)).startswith("Condensed with the acme-squeeze ")
 
 
-def test_nothing_done_is_said_too() -> None:
+def test_a_report_without_changes_says_so() -> None:
     assert str(Report("", 10, 10, 0, warnings=("there is nothing to summarize",))).splitlines() == [
         "Nothing was condensed:",
         " - Total reduction: 0%, 10 → 10 tokens",

@@ -85,7 +85,7 @@ async def test_nothing_to_fold_comes_back_as_it_was(messages: list[dict[str, Any
     assert enfold.restore(done.messages, done.ledger) == messages
 
 
-async def test_a_strategy_nobody_knows_is_refused_by_name() -> None:
+async def test_an_unknown_strategy_is_refused_by_name() -> None:
     with pytest.raises(ConfigError, match="'magic'"):
         await enfold.condense(CHAT, "magic")
 
@@ -122,7 +122,7 @@ async def test_the_receipt_says_what_became_of_every_exact_item() -> None:
     assert b"lib/part_5.rs" in dumps(done.ledger.as_json())
 
 
-async def test_a_summary_that_keeps_nothing_of_what_users_said_is_mended() -> None:
+async def test_a_summary_that_keeps_no_user_facts_is_repaired() -> None:
     done = await enfold.condense(NAMED, summarizer=ScriptedSummarizer("They talked."))
     assert done.receipt.stated["path"].kept
     assert "- Mentioned: lib/part_" in str(done.messages)

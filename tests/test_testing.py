@@ -68,7 +68,7 @@ async def test_a_gateway_follows_its_script_and_repeats_the_last_line() -> None:
     assert not gateway.abandoned
 
 
-async def test_a_gateway_counts_what_was_said() -> None:
+async def test_a_gateway_counts_the_tokens_of_calls_and_replies() -> None:
     usage = (await ScriptedGateway("One two").complete(CONNECTION, QUESTION)).usage
     less = (await ScriptedGateway("One two").complete(CONNECTION, Call(QUESTION.messages))).usage
     assert usage.output_tokens == 2

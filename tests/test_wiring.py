@@ -32,7 +32,7 @@ def test_native_stands_by_for_every_other_strategy() -> None:
     assert isinstance(other.second, Native)
 
 
-def test_style_and_prompt_are_natives_unless_its_config_says_otherwise() -> None:
+def test_style_and_prompt_go_to_native_unless_its_config_sets_them() -> None:
     configs = {"native": {"style": "code"}}
     settings = Settings(style="concise", prompt="Mine.", strategy_config=configs)
     native = make_strategy(settings, local_summarizer())

@@ -233,7 +233,7 @@ def test_the_hook_is_given_what_was_folded_once(tmp_path: Path) -> None:
     assert set(kept) <= set(earlier_ids)
 
 
-def test_a_wrong_setting_is_said_at_once() -> None:
+def test_a_wrong_setting_is_an_error_at_once() -> None:
     with pytest.raises(ConfigError, match="nonsense"):
         EnfoldMiddleware(strategy="nonsense")
     with pytest.raises(ConfigError, match="nonsense"):

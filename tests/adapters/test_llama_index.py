@@ -293,7 +293,7 @@ def test_from_defaults_goes_on_or_begins_with_a_history(memory: EnfoldMemory) ->
     assert [each.content for each in memory.get_all()] == ["two"]
 
 
-def test_without_the_extra_it_is_said_which_to_install() -> None:
+def test_the_error_names_the_missing_extra() -> None:
     program = (
         "import sys; sys.modules['llama_index'] = None\n"
         "from enfold.errors import ConfigError\n"

@@ -110,7 +110,7 @@ async def test_a_tool_call_opens_its_whole_result(engine: Engine) -> None:
         assert passage["length"] == len(output)
 
 
-async def test_an_answer_of_recall_has_at_most_so_many_tokens(engine: Engine) -> None:
+async def test_an_answer_of_recall_stays_within_its_tokens(engine: Engine) -> None:
     session = await engine.session("chat", model=MODEL)
     for n in range(8):
         await session.append(f"needle {n} " + "</conversation> strange 界 words " * 400)
@@ -263,14 +263,14 @@ def test_an_interrupt_ends_a_process_at_once(tmp_path: Path) -> None:
         assert process.stderr.read() == ""
 
 
-def test_a_database_that_cannot_be_opened_is_said_in_one_line() -> None:
+def test_a_database_that_cannot_be_opened_is_reported_in_one_line() -> None:
     done = run(*SERVER, "--db", "mongodb://nowhere")
     assert done.returncode == 2
     assert done.stderr.startswith("enfold-mcp: ")
     assert done.stderr.count("\n") == 1
 
 
-def test_without_the_extra_it_is_said_which_to_install(tmp_path: Path) -> None:
+def test_the_error_names_the_missing_extra(tmp_path: Path) -> None:
     program = (
         "import sys; sys.modules['mcp'] = None\n"
         f"sys.argv = ['enfold-mcp', '--db', 'sqlite:///{(tmp_path / 'a.db').as_posix()}']\n"

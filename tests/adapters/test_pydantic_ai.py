@@ -304,7 +304,7 @@ async def test_keep_tokens_says_how_much_stays() -> None:
     assert len(little) < len(much)
 
 
-async def test_a_summarizer_that_fails_is_said_and_nothing_is_remembered() -> None:
+async def test_a_failed_summarizer_is_reported_and_nothing_is_remembered() -> None:
     summarizer = ScriptedSummarizer(SummaryError("no model answers"), "One.")
     history = HistoryProcessor(WINDOW, summarizer=summarizer)
     messages = talk(20)
@@ -397,7 +397,7 @@ def test_the_last_message_is_one_whatever_it_holds() -> None:
     assert entry.message.role == "user"
 
 
-def test_without_the_extra_it_is_said_which_to_install() -> None:
+def test_the_error_names_the_missing_extra() -> None:
     program = (
         "import sys; sys.modules['pydantic_ai'] = None\n"
         "from enfold.adapters.pydantic_ai import HistoryProcessor\n"

@@ -60,7 +60,7 @@ def test_several_folders_are_mirrored_under_their_names(chats: Path, tmp_path: P
     ]
 
 
-def test_ledgers_are_no_conversations_and_nobody_is_told(tmp_path: Path) -> None:
+def test_ledgers_are_skipped_silently(tmp_path: Path) -> None:
     write(tmp_path / "x.json.ledger", {})
     assert find_files([tmp_path]).others == 0
 

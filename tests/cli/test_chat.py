@@ -67,7 +67,7 @@ def test_the_terminal_chat_opens_shows_help_and_closes(db: str) -> None:
     assert b"Traceback" not in screen.shown
 
 
-def test_an_empty_talk_that_nobody_named_is_not_kept(db: str) -> None:
+def test_an_empty_unnamed_chat_is_not_stored(db: str) -> None:
     with terminal("chat", "--db", db) as screen:
         screen.wait_for("enfold profiles add")
         screen.type(CTRL_C)

@@ -63,19 +63,19 @@ def test_the_list_says_of_a_command_what_the_command_says(
     assert re.search(f"^  {name} +{re.escape(summary)}$", enfold("--help").text, re.MULTILINE)
 
 
-def test_a_wrong_command_is_told_the_right_one(enfold: Enfold) -> None:
+def test_the_error_of_a_wrong_command_suggests_the_right_one(enfold: Enfold) -> None:
     enfold("cuont").refused("no command 'cuont'", "Did you mean 'count'?", "See 'enfold --help'")
     outcome = enfold("xyzzy")
     outcome.refused("no command 'xyzzy'; there are count, condense, restore")
     assert "Did you mean" not in outcome.stderr_text
 
 
-def test_a_wrong_command_of_a_group_is_told_the_right_one(enfold: Enfold) -> None:
+def test_the_error_of_a_wrong_subcommand_suggests_the_right_one(enfold: Enfold) -> None:
     outcome = enfold("sessions", "compres", "x")
     outcome.refused("'compres'", "Did you mean 'compress'?", "See 'enfold sessions --help'")
 
 
-def test_a_wrong_option_is_told_the_right_one(enfold: Enfold) -> None:
+def test_the_error_of_a_wrong_option_suggests_the_right_one(enfold: Enfold) -> None:
     outcome = enfold("count", "--jsno", "x.json")
     outcome.refused("--jsno", "Did you mean --json?", "See 'enfold count --help'")
 

@@ -32,7 +32,9 @@ REPORT = [
 ]
 
 
-def test_the_conversation_goes_out_and_the_report_beside_it(enfold: Enfold, sample: Path) -> None:
+def test_the_conversation_goes_to_stdout_and_the_report_to_stderr(
+    enfold: Enfold, sample: Path
+) -> None:
     outcome = enfold("condense", sample)
     assert len(outcome.json) < len(loads(sample.read_bytes()))
     assert "ative strategy:\n" in outcome.stderr_text

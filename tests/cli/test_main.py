@@ -33,7 +33,7 @@ def test_an_error_is_an_exit_code_and_one_line() -> None:
 
 
 @pytest.mark.parametrize("arguments", [["models", "--json"], ["models"], ["count", "{file}"]])
-def test_a_reader_who_has_seen_enough_is_no_error(arguments: list[str], tmp_path: Path) -> None:
+def test_a_closed_output_pipe_is_no_error(arguments: list[str], tmp_path: Path) -> None:
     file = tmp_path / "chat.json"
     file.write_bytes(CHAT)
     started = subprocess.Popen(

@@ -79,7 +79,7 @@ def test_a_preset_and_a_config_of_your_own(stored: Enfold, sample: Path, tmp_pat
     assert "prelude: unknown field; there are losslessPrelude, passes" in outcome.stderr_text
 
 
-def test_a_preset_nobody_knows_and_one_for_another_strategy_are_refused(
+def test_an_unknown_preset_and_one_of_another_strategy_are_refused(
     stored: Enfold, sample: Path
 ) -> None:
     assert "no preset 'fast'" in stored("condense", sample, "--preset", "fast").stderr_text

@@ -113,7 +113,7 @@ def test_a_profile_is_added_shown_and_listed_with_its_prices(stored: Enfold) -> 
     assert "env:OPENAI_API_KEY  gpt-4o-mini   80 %       $2.50 / 1M  $10.00 / 1M" in row
 
 
-def test_everything_a_profile_has_can_be_said(stored: Enfold, tmp_path: Path) -> None:
+def test_every_field_of_a_profile_has_an_option(stored: Enfold, tmp_path: Path) -> None:
     prompt = tmp_path / "prompt.txt"
     prompt.write_text("Only decisions.")
     stored("profiles", "add", "cheap", *WORK)

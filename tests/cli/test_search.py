@@ -48,7 +48,7 @@ def test_a_search_can_stay_in_a_session(festival: Enfold) -> None:
     festival("search", "--session", "nobody", "Lindvik").refused("no session 'nobody'")
 
 
-def test_nothing_found_is_said(festival: Enfold) -> None:
+def test_a_search_without_a_match_says_so(festival: Enfold) -> None:
     outcome = festival("search", "zebra")
     assert (outcome.code, outcome.out, outcome.stderr_text) == (0, b"", "0 messages found\n")
 

@@ -82,14 +82,14 @@ def test_a_compression_is_made_shown_and_undone(festival: Enfold) -> None:
     assert status["current_token_count"] == whole
 
 
-def test_people_are_told_what_was_folded(festival: Enfold) -> None:
+def test_the_output_says_how_much_was_folded(festival: Enfold) -> None:
     outcome = festival("sessions", "compress", "festival", "--keep-tokens", "100")
     assert outcome.code == 0
     assert outcome.text.startswith("Summarized ")
     assert "by the built-in summarizer." in outcome.text
 
 
-def test_nothing_to_do_is_said(stored: Enfold) -> None:
+def test_an_unchanged_conversation_is_reported(stored: Enfold) -> None:
     stored("import", "--session", "short", stdin=b'[{"role":"user","content":"hi"}]')
     outcome = stored("sessions", "compress", "short")
     assert outcome.text == "Nothing was summarized: all messages are recent enough to stay.\n"

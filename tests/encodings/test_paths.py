@@ -154,7 +154,7 @@ def test_lines_without_a_shared_path_stay_unchanged(text: str) -> None:
     assert encode_trees(text) is None
 
 
-def test_equal_paths_are_told_apart_from_their_folder() -> None:
+def test_equal_paths_are_distinguished_by_their_folder() -> None:
     text = "/home/me/a\n/home/me/a\n/home/me/a/\n/home/me/a"
     found = encode_trees(text)
     assert found is None or decode_trees(*found) == text

@@ -59,7 +59,7 @@ async def test_much_that_is_old_goes_bit_by_bit(bench: Bench) -> None:
     assert lengths == [31, 12, 3]
 
 
-async def test_a_log_that_cannot_be_written_is_told(
+async def test_a_log_that_cannot_be_written_is_reported(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
     await bench.engine.store.close()

@@ -31,7 +31,7 @@ async def full(bench: Bench, on_failure: str) -> Session:
     return session
 
 
-async def test_without_a_summary_old_messages_are_left_out_and_it_is_said_why(
+async def test_old_messages_without_a_summary_are_left_out_with_the_reason(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
     session = await full(bench, "truncate")

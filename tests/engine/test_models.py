@@ -23,7 +23,7 @@ async def test_a_new_database_knows_the_shipped_and_current_models(bench: Bench)
     assert sum(config.source == "library" for config in configs.values()) > 50
 
 
-async def test_a_model_nobody_knows_gets_the_conservative_default(bench: Bench) -> None:
+async def test_an_unknown_model_gets_the_conservative_default(bench: Bench) -> None:
     config = await bench.engine.models.get("acme:unheard-of")
     assert (config.max_input, config.max_output) == (128_000, 4_096)
     assert config.source == "default"

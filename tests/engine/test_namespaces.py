@@ -26,7 +26,7 @@ async def test_namespaces_are_listed_with_their_token_names(bench: Bench) -> Non
     assert await access.namespaces(limit=1) == found[:1]
 
 
-async def test_two_who_delete_at_once_delete_everything_once(bench: Bench) -> None:
+async def test_two_simultaneous_deletions_delete_everything_once(bench: Bench) -> None:
     access = bench.engine.access
     await _fill(bench, "theirs", 12)
     await _fill(bench, "mine", 1)

@@ -114,7 +114,7 @@ async def test_a_preset_that_a_call_names_must_be_there(bench: Bench) -> None:
         await session.configure(preset="fast")
 
 
-async def test_a_preset_that_is_gone_is_passed_over_and_said(bench: Bench) -> None:
+async def test_a_deleted_preset_is_skipped_and_reported(bench: Bench) -> None:
     session = await bench.session()
     await bench.engine.presets.save(MINE)
     await session.configure(preset="mine")

@@ -99,7 +99,7 @@ async def test_an_invalid_profile_is_not_stored(
     assert await engine.profiles.all() == ()
 
 
-async def test_a_profile_that_is_not_there_is_told_with_those_that_are(engine: Engine) -> None:
+async def test_the_error_of_an_unknown_profile_lists_the_known_ones(engine: Engine) -> None:
     with pytest.raises(NotFoundError, match=r"no profile 'x'; .* `enfold profiles add`"):
         await engine.profiles.get("x")
     await engine.profiles.save("work", WORK)
@@ -147,7 +147,7 @@ async def test_a_profile_is_tried_with_one_small_call(
         await engine.profiles.test("work")
 
 
-async def test_a_missing_key_is_told_with_the_profile(engine: Engine) -> None:
+async def test_the_error_of_a_missing_key_names_the_profile(engine: Engine) -> None:
     await engine.profiles.save("work", {**WORK, "key": "env:NOT_SET"})
     with pytest.raises(ConfigError, match="profile 'work': the environment variable NOT_SET"):
         await engine.profiles.test("work")
@@ -256,13 +256,15 @@ async def test_the_report_names_skipped_profiles(
     assert "cheap model of openai, 'gpt-4o-mini': there is no such model" in warnings
 
 
-async def test_without_a_profile_nobody_is_asked(engine: Engine, gateway: ScriptedGateway) -> None:
+async def test_no_model_is_called_without_a_profile(
+    engine: Engine, gateway: ScriptedGateway
+) -> None:
     done = await (await full(engine, None)).compress()
     assert done.author == "local"
     assert gateway.calls == []
 
 
-async def test_a_setting_names_who_writes(engine: Engine, gateway: ScriptedGateway) -> None:
+async def test_a_setting_names_the_summarizer(engine: Engine, gateway: ScriptedGateway) -> None:
     await engine.profiles.save("cheap", CHEAP)
     session = await full(engine, None)
     assert (await session.compress(summarizer="cheap")).author.startswith("cheap (")  # type: ignore[union-attr]  # compressed
@@ -371,7 +373,7 @@ async def test_a_bad_answer_changes_nothing_and_blocks_with_one_clear_message(
     assert (await session.prepare("What now?")).decision.action == "keep"
 
 
-async def test_when_nobody_can_write_every_candidate_is_named(
+async def test_the_error_names_every_candidate_if_none_can_write(
     engine: Engine, gateway: ScriptedGateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("CHEAP_KEY")
@@ -451,7 +453,7 @@ async def test_a_key_goes_with_its_profile(engine: Engine) -> None:
 
 
 @pytest.mark.usefixtures("master")
-async def test_another_secret_is_told_and_the_chain_goes_on(
+async def test_a_changed_secret_is_reported_and_the_chain_continues(
     engine: Engine, gateway: ScriptedGateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await engine.profiles.save("cheap", CHEAP)

@@ -61,7 +61,9 @@ def _failed(reason: str) -> CompressionFailed:
     return CompressionFailed("chat", "code", reason, retryable=True, automatic=True)
 
 
-async def test_a_compression_is_heard_in_another_process(here: Engine, address: str) -> None:
+async def test_another_process_receives_the_events_of_a_compression(
+    here: Engine, address: str
+) -> None:
     async with enfold.open(address) as there:
         await connected(here, there)
         own: list[Event] = []
@@ -78,7 +80,7 @@ async def test_a_compression_is_heard_in_another_process(here: Engine, address: 
         assert (own, other.received.empty()) == ([], True)
 
 
-async def test_a_long_reason_is_cut_and_a_failure_is_heard(
+async def test_a_failure_with_a_long_reason_arrives_cut(
     here: Engine, address: str, summarizer: ScriptedSummarizer
 ) -> None:
     async with enfold.open(address) as there:

@@ -483,7 +483,7 @@ async def test_a_summary_can_be_written_anew_with_the_same_cutoff(bench: Bench) 
     assert bench.summarizer.requests[0].messages == bench.summarizer.requests[1].messages
 
 
-async def test_that_a_summary_could_not_be_written_anew_is_told(bench: Bench) -> None:
+async def test_a_failed_regeneration_is_reported(bench: Bench) -> None:
     session = await full(bench)
     await session.compress()
     bench.summarizer.script(SummaryError("the model is away"))
@@ -743,7 +743,7 @@ class Watched(dict[str, Any]):
 @pytest.mark.parametrize(
     "texts", [["short"] * 100, ["word " * 20_000]], ids=["many messages", "a large message"]
 )
-async def test_large_appends_are_read_counted_and_hashed_beside_the_event_loop(
+async def test_large_appends_are_read_counted_and_hashed_in_a_thread(
     bench: Bench, texts: list[str]
 ) -> None:
     session = await bench.session()

@@ -205,7 +205,7 @@ async def test_typed_words_and_rules_of_an_oversized_context_block_stay(
     assert all(part.text for part in shown.parts if isinstance(part, Text))
 
 
-async def test_a_tool_loop_beside_large_instructions_goes_on_without_thrash(bench: Bench) -> None:
+async def test_a_tool_loop_with_large_instructions_continues_without_thrash(bench: Bench) -> None:
     session = await bench.session()
     await session.append(system("Be careful. " + "omega " * 2_000), user("Mend the parser."))
     compressions = 0

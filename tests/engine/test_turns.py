@@ -62,7 +62,7 @@ async def interrupted_turn(
         await turn
 
 
-async def test_question_and_answer_are_stored_and_told_as_they_come(bench: Bench) -> None:
+async def test_question_and_answer_are_stored_and_reported_as_they_come(bench: Bench) -> None:
     session = await bench.session()
     gateway = ScriptedGateway("It is the tide.")
     progress: list[Progress] = []
@@ -277,7 +277,7 @@ async def test_settings_hold_for_one_turn(bench: Bench) -> None:
     assert folded.prepared.compression is not None
 
 
-async def test_nothing_to_answer_is_said(bench: Bench) -> None:
+async def test_a_session_without_a_question_cannot_be_answered(bench: Bench) -> None:
     session = await bench.session()
     with pytest.raises(NotFoundError, match="nothing waits"):
         await answer(session, by(ScriptedGateway()), lambda _: None)
@@ -305,7 +305,7 @@ async def test_a_turn_past_the_early_mark_does_not_wait_for_its_compression(benc
     assert second.prepared.compression is None
 
 
-async def test_a_view_for_a_program_is_compressed_first_unless_it_says_otherwise(
+async def test_a_view_for_a_program_is_compressed_first_by_default(
     bench: Bench,
 ) -> None:
     session = await bench.session()

@@ -46,7 +46,7 @@ def test_telling_words_are_of_any_language() -> None:
         ("", 0),
     ],
 )
-def test_a_long_message_is_there_by_so_many_of_the_rules(view: str, rules: int) -> None:
+def test_a_long_message_counts_as_present_by_several_rules(view: str, rules: int) -> None:
     shown = TextIndex([view])
     holding = [rule.holds(shown, user(LONG)) for rule in RULES[1:]]
     assert holding == [False] * (4 - rules) + [True] * rules

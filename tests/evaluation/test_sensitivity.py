@@ -15,7 +15,7 @@ from enfold.evaluation.report import (
 from enfold.evaluation.run import CaseResult
 
 
-def test_every_rule_has_a_row_beside_the_newest(outcomes: list[CaseResult]) -> None:
+def test_every_rule_has_a_row_next_to_the_newest(outcomes: list[CaseResult]) -> None:
     found = by_rule(summaries(outcomes))
     assert [(each.half, each.rule) for each in found] == [
         (half, rule.name) for half in ("all", "tuning", "reporting") for rule in RULES

@@ -334,7 +334,7 @@ def test_a_system_message_that_fills_the_budget_does_not_stop_folding() -> None:
     assert ids(done.messages) == ["0", None, "9"]
 
 
-def test_the_summary_is_not_shown_twice_beside_a_system_message() -> None:
+def test_the_summary_is_not_shown_twice_next_to_a_system_message() -> None:
     system = SystemMessage("Be kind.", id="0")
     done = fold([system, *chat(9)], scripted_model("They talked."))
     for _ in range(3):
@@ -504,7 +504,7 @@ def test_protected_messages_that_do_not_fit_are_refused_before_a_model_call() ->
 # The hook.
 
 
-def test_the_hook_is_given_each_folded_message_once_and_nobody_waits_for_it() -> None:
+def test_the_hook_gets_each_folded_message_once_without_blocking() -> None:
     release, kept = threading.Event(), list[list[Any]]()
 
     def remember(messages: list[Any]) -> None:

@@ -99,7 +99,7 @@ def call_counts(chain: Sequence[CandidateSummarizer]) -> list[int]:
     return [len(each.calls) for each in gateways if isinstance(each, ScriptedGateway)]
 
 
-async def test_the_first_writes_and_nobody_else_is_asked() -> None:
+async def test_only_the_first_summarizer_is_called_if_it_succeeds() -> None:
     crew = writers(["First."], ["Second."])
     chain = SummarizerChain(crew)
     assert (chain.name, chain.max_input) == ("w0", 100_000)
@@ -126,13 +126,13 @@ async def test_the_next_takes_over_and_the_summary_says_why(answer: Answer, word
     assert note.endswith("w1 wrote instead")
 
 
-async def test_those_passed_over_beforehand_are_told_too() -> None:
+async def test_profiles_skipped_beforehand_are_reported_too() -> None:
     chain = SummarizerChain(writers(["Written."]), ["condensing profile 'x': no key"])
     (note,) = (await chain.summarize(REQUEST)).notes
     assert note == "condensing profile 'x': no key; w0 wrote instead"
 
 
-async def test_when_nobody_is_left_all_are_named_with_their_reasons() -> None:
+async def test_the_error_names_all_summarizers_with_their_reasons() -> None:
     chain = SummarizerChain(writers([RateLimitError("slow down")], [" "]), ["profile 'x': no key"])
     with pytest.raises(SummaryError) as caught:
         await chain.summarize(REQUEST)
@@ -144,7 +144,7 @@ async def test_when_nobody_is_left_all_are_named_with_their_reasons() -> None:
 
 
 @pytest.mark.parametrize("error", [AuthenticationError("401"), GatewayError("404")], ids=str)
-async def test_a_wrong_key_or_model_is_not_tried_again_but_still_told(error: GatewayError) -> None:
+async def test_a_wrong_key_or_model_is_not_retried_but_reported(error: GatewayError) -> None:
     crew = writers([error], ["Second."])
     chain = SummarizerChain(crew)
     first, second = [await chain.summarize(REQUEST) for _ in range(2)]

@@ -36,7 +36,7 @@ MODELS = [
 tokens = st.integers(0, 2_000_000)
 
 
-def test_anthropic_reports_cached_tokens_beside_the_input() -> None:
+def test_anthropic_reports_cached_tokens_separately_from_the_input() -> None:
     cost = calculate_api_cost_anthropic(SONNET, 1_000, 500, 2_000, 3_000)
     assert cost == pytest.approx(0.003 + 0.0075 + 0.0075 + 0.0009)
 

@@ -108,7 +108,7 @@ async def test_a_server_without_a_list_says_nothing() -> None:
     ],
     ids=["denied", "failing", "garbage", "cut off", "silent"],
 )
-async def test_a_server_that_misbehaves_is_told_without_its_words(
+async def test_the_error_of_a_broken_server_does_not_quote_it(
     answer: ScriptedAnswer, error: type[GatewayError]
 ) -> None:
     seconds = 0.2 if answer.silent else 60

@@ -140,7 +140,7 @@ def test_another_secret_or_owner_or_an_altered_entry_opens_nothing() -> None:
         assert KEY not in f"{caught.value!r} {caught.value.__context__!r}"
 
 
-def test_without_a_secret_nothing_is_stored_and_it_is_said_why() -> None:
+def test_keys_are_not_stored_without_a_secret_and_the_error_says_why() -> None:
     with pytest.raises(ConfigError, match=r"set ENFOLD_SECRET_KEY .* or use a system with a keyr"):
         keys({}).seal(Secret(KEY), owner="work")
     with pytest.raises(ConfigError, match="has 5 characters; use at least 16"):

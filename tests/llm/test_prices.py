@@ -58,7 +58,7 @@ def test_a_price_may_depend_on_the_time_of_day() -> None:
     assert (by_day.input or 0) > (by_night.input or 0) > 0
 
 
-def test_a_profile_says_otherwise() -> None:
+def test_prices_of_a_profile_win() -> None:
     own = prices("openai", "gpt-4o-mini", {"inputPrice": 1.0, "cache_writes": 0}, at=NOW)
     assert own == Prices(1.0, 0.6, 0, 0.075)
     assert prices("acme", "unheard-of", {"inputPrice": 0.2}) == Prices(0.2)

@@ -31,7 +31,7 @@ def test_a_provider_that_needs_a_key_says_where_it_usually_is() -> None:
     assert all(each.key_variables for each in PROVIDERS.values() if each.needs_key)
 
 
-def test_a_name_that_is_none_is_told_with_those_that_are() -> None:
+def test_the_error_of_an_unknown_name_lists_the_known_ones() -> None:
     assert provider("openai").title == "OpenAI"
     with pytest.raises(ConfigError, match="'acme'; there are openai, anthropic"):
         provider("acme")

@@ -130,7 +130,7 @@ def test_an_attachment_is_sent_with_its_content() -> None:
     assert part.content == [BinaryContent(b"pixels", media_type="image/png")]
 
 
-def test_an_address_is_passed_on_only_to_who_fetches_it() -> None:
+def test_an_address_is_sent_only_to_providers_that_fetch_it() -> None:
     picture = Attachment("a.png", "image/png", url="https://example.org/a.png")
     ((part,),) = parts_of(translated(("user", picture)))
     assert part.content == [ImageUrl("https://example.org/a.png")]
@@ -198,7 +198,7 @@ def test_an_answer_becomes_a_message() -> None:
     )
 
 
-def test_usage_is_unknown_where_nothing_was_said() -> None:
+def test_usage_is_unknown_if_none_is_reported() -> None:
     assert usage_of(RequestUsage()) == CallUsage()
     assert usage_of(RequestUsage(unmeasured_requests=1)) == CallUsage()
     counted = RequestUsage(

@@ -77,7 +77,7 @@ async def test_every_error_has_one_shape(
     ],
     ids=["cut off", "NaN", "infinite", "no UTF-8", "deep"],
 )
-async def test_a_body_that_is_no_json_is_told_where(
+async def test_the_error_of_an_invalid_body_names_the_place(
     client: Client, body: bytes, place: str
 ) -> None:
     json = {"content-type": "application/json"}

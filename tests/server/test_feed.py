@@ -63,7 +63,7 @@ async def test_the_number_of_listeners_is_limited() -> None:
         feed.listen()
 
 
-async def test_the_end_is_told() -> None:
+async def test_the_end_of_a_feed_is_announced() -> None:
     feeds = Feeds(Events())
     queue = feeds.of("").listen()
     feeds.close()

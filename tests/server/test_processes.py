@@ -78,7 +78,7 @@ async def test_a_conversation_goes_on_in_whichever_process_it_comes_to(on: Clust
     assert len(names) == 1
 
 
-async def test_events_of_one_process_are_heard_at_another(on: Cluster) -> None:
+async def test_events_of_one_process_reach_another(on: Cluster) -> None:
     await on.ask("POST", "/api/sessions", {"id": "told", "model": "openai:small"})
     body = {"messages": [question(number) for number in range(20)]}
     await on.ask("POST", "/api/sessions/told/messages", body)

@@ -54,7 +54,7 @@ async def test_a_sign_in_lasts_until_the_sign_out(client: Client, tokens: tuple[
     assert (await client.get("/", headers=PAGE)).status_code == 401
 
 
-async def test_a_wrong_token_is_said_to_be_wrong_and_not_tried_for_ever(client: Client) -> None:
+async def test_a_wrong_token_is_refused_and_attempts_are_limited(client: Client) -> None:
     answer = await sign_in(client, "<script>")
     assert answer.status_code == 401
     assert "invalid access token" in answer.text

@@ -45,7 +45,7 @@ async def test_a_rolled_back_notice_is_not_sent(server: Server) -> None:
         assert await asyncio.wait_for(anext(notices), 30) == "this"
 
 
-async def test_a_listener_is_told_that_the_database_is_gone(server: Server) -> None:
+async def test_a_listener_learns_that_the_database_is_gone(server: Server) -> None:
     url = server.emptied_database()
     async with (
         await open_store(url) as store,

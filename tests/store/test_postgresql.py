@@ -65,7 +65,9 @@ async def test_a_server_that_stops_and_comes_back(store: Store, server: Server) 
     assert await store.read(catalog.settings, "global") == {"a": 1}
 
 
-async def test_a_row_that_somebody_holds(server: Server, url: str) -> None:
+async def test_a_locked_row_is_an_error_and_a_later_write_succeeds(
+    server: Server, url: str
+) -> None:
     import psycopg
 
     async with await open_store(url, patience=0.1) as store:

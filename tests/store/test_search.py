@@ -192,7 +192,7 @@ async def test_every_phrase_of_a_long_text_is_found(store: Store, session: Sessi
         assert await store.read(search.search, query, SearchScope(session=session.key)), at
 
 
-async def test_a_word_said_a_thousand_times(store: Store, session: SessionRecord) -> None:
+async def test_a_very_frequent_word_is_found(store: Store, session: SessionRecord) -> None:
     text = "the cat " * 1_000 + "the dog"
     await store.write(tree.append, session.key, [draft(text)])
     assert await store.read(search.search, '"the dog"', SearchScope(session=session.key))

@@ -193,7 +193,7 @@ async def test_the_same_input_gives_the_same_answer(
 @every
 @given(messages=conversations())
 @some
-async def test_estimates_ask_nobody_and_are_not_too_good(
+async def test_estimates_call_no_model_and_are_not_too_good(
     name: str, config: dict[str, Any], messages: tuple[Message, ...]
 ) -> None:
     writer = ScriptedSummarizer("s")

@@ -102,7 +102,7 @@ def test_the_shortest_typed_messages_stay_if_not_all_fit() -> None:
     assert people(messages) & people(done.messages) >= set(short)
 
 
-def test_truncation_keeps_a_tenth_more_of_what_was_said_than_native() -> None:
+def test_truncation_keeps_a_tenth_more_of_typed_text_than_native() -> None:
     messages = loads(written())
     half = enfold.count(messages) // 2
 

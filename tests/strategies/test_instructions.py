@@ -11,7 +11,7 @@ from enfold.testing import assistant, system, user
 SUMMARY = system(fence("They met."))
 
 
-def test_a_summary_of_ours_instructs_nobody() -> None:
+def test_a_summary_of_enfold_is_no_instruction() -> None:
     assert is_instruction(system("Be brief."))
     assert not is_instruction(SUMMARY)
     assert not is_instruction(user("Be brief."))

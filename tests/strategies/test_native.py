@@ -194,7 +194,7 @@ def test_a_prompt_that_cannot_be_used_is_named() -> None:
         KIND.read({"prompt": "{nonsense}"})
 
 
-async def test_with_nothing_to_fold_nobody_is_asked() -> None:
+async def test_no_model_is_called_if_nothing_can_be_folded() -> None:
     summarizer = ScriptedSummarizer()
     plan = plan_for(CHAT, Retention("messages", 99))
     answer = await native(summarizer).condense(plan)

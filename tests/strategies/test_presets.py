@@ -101,7 +101,7 @@ def broken(path: str, value: Any) -> Any:
     ],
     ids=range(10),
 )
-def test_a_file_that_cannot_be_used_is_told_why(value: Any, words: str) -> None:
+def test_the_error_of_an_unusable_file_says_why(value: Any, words: str) -> None:
     with pytest.raises(ConfigError) as caught:
         presets.read(value)
     assert words in str(caught.value)
@@ -117,7 +117,7 @@ def test_a_preset_in_the_names_of_another_system_is_read() -> None:
         presets.read({**theirs, "truncationConfig": {"preserveRecentCount": "x"}})
 
 
-def test_a_name_nobody_knows_is_refused_with_those_there_are() -> None:
+def test_an_unknown_name_is_refused_with_a_list_of_known_ones() -> None:
     with pytest.raises(NotFoundError, match="speed, quality, cost, balanced, agent"):
         presets.get("fast")
 

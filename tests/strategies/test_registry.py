@@ -49,7 +49,7 @@ KIND = StrategyKind("idle", "Idle", "Does nothing.", Capabilities(lossless=True)
 
 
 @pytest.mark.parametrize("name", contract.BUILT_IN)
-def test_every_built_in_strategy_says_who_it_is_and_what_can_be_set(name: str) -> None:
+def test_every_built_in_strategy_describes_itself_and_its_options(name: str) -> None:
     kind = contract.get(name)
     assert kind.id == name
     assert kind.name
@@ -71,7 +71,7 @@ def test_capabilities_are_those_of_the_design() -> None:
     assert (truncation.individual, truncation.summaries, truncation.speed) == (True, False, "fast")
 
 
-def test_a_name_nobody_knows_is_refused_with_those_there_are() -> None:
+def test_an_unknown_name_is_refused_with_a_list_of_known_ones() -> None:
     with pytest.raises(ConfigError, match="'magic'; there are native, "):
         contract.get("magic")
 

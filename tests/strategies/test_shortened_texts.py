@@ -55,7 +55,7 @@ def test_the_tighter_limit_decides() -> None:
     assert by_chars.startswith(LOG[:50])
 
 
-def test_without_a_marker_it_is_cut_and_nothing_said() -> None:
+def test_a_text_is_cut_without_a_marker() -> None:
     assert truncate(LOG, TextLimits(lines=1, with_marker=False), O200K) == LOG.split("\n")[0] + "\n"
 
 

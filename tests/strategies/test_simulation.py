@@ -85,7 +85,7 @@ async def test_a_long_text_is_counted_by_samples() -> None:
     assert cost.input_tokens == pytest.approx(read, rel=0.03)
 
 
-async def test_a_price_that_nobody_knows_makes_the_cost_unknown() -> None:
+async def test_an_unknown_price_makes_the_cost_unknown() -> None:
     config = {
         "losslessPrelude": {"enabled": False},
         "passes": [

@@ -178,7 +178,7 @@ async def test_structured_output_is_cut_inside() -> None:
     assert cut.value["rows"][2] == "⟨ ... truncated, 38 of 40 items ⟩"
 
 
-async def test_nothing_long_enough_is_said_and_changes_nothing() -> None:
+async def test_a_conversation_without_long_texts_stays_unchanged_with_a_warning() -> None:
     messages = (user("Hi."), assistant("", call("1")), result("1", "ok"), assistant("Hello."))
     shown, answer = await condense(messages, preserveRecentCount=0)
     assert answer.is_unchanged

@@ -126,7 +126,7 @@ def dated(message: Message, day: int) -> Message:
     return replace(message, at=datetime(2026, 5, day, 12, tzinfo=UTC))
 
 
-def test_dates_stand_before_what_was_said_on_that_day_and_last() -> None:
+def test_dates_stand_before_the_messages_of_their_day() -> None:
     messages = (
         dated(user("We ship the parser to Oslo on Friday, whatever happens to the lexer."), 4),
         dated(user("The customer in Bergen wants the invoice module before the parser."), 7),

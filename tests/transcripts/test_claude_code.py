@@ -246,7 +246,7 @@ def test_events_that_were_written_twice_count_once() -> None:
     assert transcript.extras["repeated"] == 3
 
 
-def test_blocks_that_are_said_again_count_once() -> None:
+def test_repeated_blocks_count_once() -> None:
     first = claude_block("a1", None, "msg_1", text("Hello."))
     again = claude_block("a2", "a1", "msg_1", text("Hello."))
     again["message"]["content"].append(call("c1"))
@@ -287,7 +287,7 @@ def test_the_stream_format_of_the_program_is_read() -> None:
     assert [main.id, agent.id] == ["s-2", "s-2/c1"]
 
 
-def test_a_session_in_which_nothing_was_said() -> None:
+def test_a_session_without_messages_is_read() -> None:
     assert list(read(lines([{"type": "summary", "summary": "…", "leafUuid": "z"}]))) == []
 
 

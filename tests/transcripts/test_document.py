@@ -54,7 +54,7 @@ def test_an_array_is_rendered_as_an_array() -> None:
     assert wire.render(the_one(dumps(TURNS), dialect="openai").conversation()) == TURNS
 
 
-def test_a_body_says_what_stands_beside_the_messages() -> None:
+def test_a_body_keeps_its_other_fields() -> None:
     body = {"model": "m", "system": "Be brief.", "messages": TURNS, "user": "ada"}
     transcript = the_one(dumps(body), dialect="anthropic")
     assert transcript.system is not None

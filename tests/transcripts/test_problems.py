@@ -78,7 +78,7 @@ def test_calls_with_all_their_results_are_never_a_problem(ids: set[str], apart: 
 @given(
     st.lists(st.sampled_from([calls("a"), results("a"), results("b"), message("user")]), max_size=9)
 )
-def test_problems_are_told_in_order(messages: list[Message]) -> None:
+def test_problems_are_listed_in_order(messages: list[Message]) -> None:
     places = [problem.place for problem in problems(messages)]
     assert places == sorted(places)
     assert all(0 <= int(place[9:-1]) < len(messages) for place in places)

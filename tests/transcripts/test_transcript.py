@@ -46,7 +46,7 @@ def test_every_branch_ends_at_a_leaf() -> None:
     assert [ids(branch) for branch in TREE.branches()] == ["abc", "ad", "e"]
 
 
-def test_a_conversation_has_what_stands_beside_its_messages() -> None:
+def test_a_conversation_keeps_system_and_tools() -> None:
     prompt = Message("system", (Text("Be brief."),))
     body = {"model": "m", "messages": []}
     conversation = Transcript((), "openai", system=prompt, body=body).conversation()
@@ -55,7 +55,7 @@ def test_a_conversation_has_what_stands_beside_its_messages() -> None:
     assert conversation.messages == ()
 
 
-def test_an_unknown_tip_is_said_to_be_unknown() -> None:
+def test_an_unknown_tip_is_an_error() -> None:
     with pytest.raises(NotFoundError, match="no entry 'z'"):
         TREE.branch("z")
 

@@ -169,7 +169,7 @@ def test_any_bytes_read_or_are_refused_in_our_words(name: str, data: st.DataObje
         assert outcome(damaged) != ""
 
 
-def test_errors_hold_nothing_that_was_said() -> None:
+def test_errors_contain_no_messages() -> None:
     secret = "the-secret-word"
     content = lines([{"messages": [user(secret), {"role": secret, "content": [secret]}]}] * 2)
     with pytest.raises(InputError) as caught:

@@ -131,7 +131,7 @@ async def test_markup_in_the_history_is_shown_and_not_executed(page: Page, serve
     await expect(page).to_have_title("Full history · enfold")
 
 
-async def test_nothing_was_said_yet(page: Page, server: Process) -> None:
+async def test_an_empty_history_says_so(page: Page, server: Process) -> None:
     await open_history(page, server, "empty")
     await expect(page.get_by_text("No messages yet.")).to_be_visible()
 

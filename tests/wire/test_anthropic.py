@@ -372,7 +372,7 @@ def test_a_conversation_from_elsewhere_is_translated() -> None:
     }
 
 
-def test_prompts_beside_and_before_the_messages_become_one() -> None:
+def test_system_prompts_in_the_field_and_in_messages_become_one() -> None:
     conversation = Conversation(
         messages=(Message("system", (Text("Second."),)), Message("user", (Text("Hi"),))),
         system=Message("system", (Text("First."),)),

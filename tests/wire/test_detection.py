@@ -194,7 +194,7 @@ def test_a_damaged_value_comes_back_as_it_was_or_is_refused(name: str, data: st.
 
 
 @given(json_values)
-def test_an_error_never_quotes_what_was_said(value: Any) -> None:
+def test_an_error_never_quotes_a_message(value: Any) -> None:
     secret = "the code is 4711"
     with pytest.raises(DialectError) as caught:
         wire.detect([MARKED["openai"], MARKED["gemini"], {"role": secret, "x": [value, secret]}])

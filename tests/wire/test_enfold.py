@@ -182,7 +182,7 @@ def test_an_edited_part_is_the_only_change(
     assert dump_text(rendered) == dump_text(wanted)
 
 
-def test_everything_beside_the_messages_can_be_changed() -> None:
+def test_all_fields_except_the_messages_can_be_changed() -> None:
     conversation = enfold.parse(TRIP)
     changed = replace(
         conversation,
@@ -259,7 +259,7 @@ def test_errors_name_the_place(value: Any, place: str) -> None:
 @pytest.mark.parametrize(
     "value", [[{"role": "user", "content": Text("x" * 50)}], [{"role": "x" * 50}]]
 )
-def test_an_error_never_quotes_what_was_said(value: Any) -> None:
+def test_an_error_never_quotes_a_message(value: Any) -> None:
     with pytest.raises(DialectError) as caught:
         enfold.parse(value)
     assert "xxx" not in str(caught.value)

@@ -464,7 +464,7 @@ def test_the_text_of_a_tool_becomes_an_object(parts: tuple[Any, ...], response: 
     }
 
 
-def test_files_from_elsewhere_stand_beside_or_within_a_result() -> None:
+def test_foreign_files_stand_next_to_or_within_a_result() -> None:
     inline = Attachment(mime="image/png", data="aGk=", extras={"type": "image"})
     address = Attachment(url="https://example.org/a.pdf", mime="application/pdf")
     message = Message(

@@ -388,7 +388,7 @@ def test_id_and_name_can_be_changed() -> None:
     }
 
 
-def test_a_state_keeps_what_it_holds_beside_the_messages() -> None:
+def test_a_state_keeps_its_other_fields() -> None:
     tool = {"type": "function", "function": {"name": "f", "description": "F.", "parameters": {}}}
     state = {"messages": weather("flat"), "tools": [tool], "step": 3}
     conversation = langchain.parse(state)

@@ -444,7 +444,7 @@ def test_a_turn_with_tools_is_translated() -> None:
     ],
     ids=repr,
 )
-def test_a_failure_is_said_in_words(parts: Any, content: str) -> None:
+def test_a_failure_is_written_as_text(parts: Any, content: str) -> None:
     message = Message("tool", (ToolResult("a", parts, is_error=True),))
     assert openai.render_message(message) == {
         "role": "tool",

@@ -463,7 +463,7 @@ def test_without_a_body_the_system_prompt_is_an_item() -> None:
     ],
     ids=repr,
 )
-def test_a_failure_is_said_in_words(parts: Any, output: str) -> None:
+def test_a_failure_is_written_as_text(parts: Any, output: str) -> None:
     message = Message("tool", (ToolResult("a", parts, is_error=True),))
     assert render_message(message) == {
         "type": "function_call_output",

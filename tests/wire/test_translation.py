@@ -186,7 +186,7 @@ def _conversations(draw: st.DrawFn) -> Conversation:
 
 @pytest.mark.parametrize("name", NAMES)
 @given(conversation=_conversations())
-def test_generated_conversations_are_said_in_every_dialect(
+def test_generated_conversations_are_written_in_every_dialect(
     name: str, conversation: Conversation
 ) -> None:
     assert gist(_through(conversation, name)) == gist(conversation)
@@ -201,7 +201,7 @@ def test_a_conversation_survives_any_journey(conversation: Conversation, way: li
 
 
 @given(_conversations(), st.permutations(NAMES))
-def test_a_translation_depends_on_nothing_but_what_was_said(
+def test_a_translation_depends_only_on_the_content(
     conversation: Conversation, names: list[str]
 ) -> None:
     first, second = names[:2]

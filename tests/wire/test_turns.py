@@ -59,7 +59,7 @@ def test_messages_from_elsewhere_do_not_join_those_of_the_dialect() -> None:
     assert turns == (_own(user("a")), _own(user("b", Text("c"))), _own(user("d")))
 
 
-def test_leading_system_messages_join_the_prompt_beside_the_messages() -> None:
+def test_leading_system_messages_join_the_system_prompt() -> None:
     conversation = Conversation((system("b"), system("c"), user("Hi")), system=system("a"))
     translated = translate_to_turns(conversation, "gemini")
     assert translated.messages == (replace(user("Hi"), dialect="gemini"),)
@@ -68,7 +68,7 @@ def test_leading_system_messages_join_the_prompt_beside_the_messages() -> None:
     )
 
 
-def test_prompts_that_nothing_follows_are_said_by_the_user() -> None:
+def test_system_prompts_without_messages_become_a_user_message() -> None:
     translated = translate_to_turns(Conversation((system("a"), system("b"))), "gemini")
     assert translated.system is None
     assert translated.messages == (Message("user", (Text("a"), Text("b")), dialect="gemini"),)

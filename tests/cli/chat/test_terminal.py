@@ -208,7 +208,7 @@ async def test_a_compression_is_shown_with_its_scope_and_its_result(chat_setup: 
         assert "/undo" in screen(hand)[-1]
 
 
-async def test_a_compression_on_the_way_to_an_answer_is_told(chat_setup: ChatSetup) -> None:
+async def test_a_compression_before_an_answer_is_shown(chat_setup: ChatSetup) -> None:
     chat = await chat_setup.open_chat()
     await fill(chat, 40)
     async with shown(chat) as hand:

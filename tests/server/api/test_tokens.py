@@ -54,7 +54,7 @@ async def test_deleting_a_token_leaves_its_sessions_to_the_owner(client: Client,
     assert {each["id"] for each in found} == {"chat 0", "chat 1"}
 
 
-async def test_a_token_goes_with_its_sessions_where_that_is_said(client: Client, app: App) -> None:
+async def test_a_token_is_deleted_with_its_sessions_on_request(client: Client, app: App) -> None:
     eve, ben = [await _made(client, app, name, 3) for name in ("eve", "ben")]
     await client.post("/api/sessions", json={"id": "chat 0"})
     path = f"/api/tokens/{eve['id']}"

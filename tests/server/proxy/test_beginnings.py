@@ -69,7 +69,7 @@ async def test_changes_of_another_process_hold_soon(database: str) -> None:
         assert recognised.model.max_input == 30_000
 
 
-async def test_models_are_told_apart(database: str) -> None:
+async def test_each_model_has_its_settings(database: str) -> None:
     async with open_engine(database) as engine:
         await engine.models.edit(MODEL, max_input=20_000)
         await engine.models.edit("openai:gpt-4o", max_input=50_000)
@@ -78,7 +78,7 @@ async def test_models_are_told_apart(database: str) -> None:
         assert [model and model.max_input for model in found] == [20_000, 50_000]
 
 
-async def test_many_who_begin_at_once_wait_for_one_reading(database: str) -> None:
+async def test_simultaneous_new_conversations_share_one_read(database: str) -> None:
     async with open_engine(database) as engine:
         conversations = NewConversations(engine)
         first, *others = [asyncio.create_task(conversations.recognise(MODEL)) for _ in range(20)]

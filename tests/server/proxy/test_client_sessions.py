@@ -105,7 +105,7 @@ async def test_a_client_goes_on_after_it_has_changed_its_key(on: Stage) -> None:
     assert len(await on.engine.sessions()) == 1
 
 
-async def test_recall_finds_what_was_said_before_the_client_compacted(on: Stage) -> None:
+async def test_recall_finds_messages_from_before_the_clients_compaction(on: Stage) -> None:
     agent = SessionClient(on)
     await agent.say(f"{SECRET} {question(0)}")
     for number in range(1, 3):

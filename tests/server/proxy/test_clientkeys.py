@@ -65,7 +65,7 @@ async def _talk(on: Stage, turns: int = 24) -> None:
             messages.append({"role": "assistant", "content": text})
 
 
-async def test_the_clients_model_writes_where_it_may_and_nobody_else_does(on: Stage) -> None:
+async def test_only_the_clients_model_writes_if_it_may(on: Stage) -> None:
     summaries = Summaries()
     on.provider.script = summaries.answer
     await on.engine.set("proxy.client_key", True)

@@ -51,7 +51,7 @@ def test_arguments_that_are_no_json_are_looked_at_too() -> None:
 @pytest.mark.parametrize("form", TALKERS)
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.filterwarnings("ignore:Inheritance class AiohttpClientSession")
-async def test_clients_are_warned_in_a_header_and_whoever_runs_the_server_in_a_log(
+async def test_clients_are_warned_in_a_header_and_operators_in_the_log(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, form: str, stream: bool
 ) -> None:
     copy = Use("c1", "lookup", {"what": f"the text {SUPPRESSED}"})

@@ -28,7 +28,7 @@ async def test_cached_facts_equal_fresh_ones(size: int) -> None:
         assert await memory.facts(raws, "openai", "o200k_base") == [_read(raw) for raw in raws]
 
 
-async def test_large_messages_are_read_beside_the_event_loop_and_alike() -> None:
+async def test_large_messages_are_read_in_a_thread_with_the_same_result() -> None:
     raw = json.dumps({"role": "user", "content": "word " * 20_000}).encode()
     assert await MessageFactsCache().facts([raw], "openai", "o200k_base") == [_read(raw)]
 

@@ -111,7 +111,7 @@ def test_reasoning_and_empty_texts_carry_none() -> None:
     ],
     ids=["room", "full", "room beside tools", "full with an automatic one"],
 )
-def test_never_more_than_four_with_those_beside_the_messages(fields: Any, marked: int) -> None:
+def test_a_request_has_at_most_four_marks_in_all(fields: Any, marked: int) -> None:
     messages = [
         {"role": "user", "content": [_text("Long.", MARK)]},
         {"role": "user", "content": "And now?"},

@@ -139,7 +139,7 @@ def test_a_known_prefix_with_invalid_json_is_refused(end: bytes) -> None:
         prefixes.parse(WIRES["openai"], whole[:-2] + end)
 
 
-def test_forms_are_told_apart() -> None:
+def test_prefixes_of_different_forms_are_separate() -> None:
     prefixes = PrefixCache(min_body=0)
     raw = talk(12, system="Be brief.")
     _, as_openai = prefixes.parse(WIRES["openai"], raw)

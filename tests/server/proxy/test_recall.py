@@ -120,7 +120,7 @@ async def test_the_model_opens_a_shortened_result_by_its_call(tmp_path: Path) ->
 
 @every_form
 @both_ways
-async def test_later_turns_send_what_was_really_said_with_the_same_bytes(
+async def test_later_turns_send_the_recorded_messages_with_the_same_bytes(
     on: Stage, form: str, stream: bool
 ) -> None:
     on.provider.script = script(
@@ -278,7 +278,7 @@ def _plain(tools: Any) -> Any:
         *((form, "always", False, True) for form in TALKERS),
     ],
 )
-async def test_the_setting_says_who_may_recall(
+async def test_the_setting_limits_recall(
     on: Stage, form: str, setting: Any, tools: bool, offered: bool
 ) -> None:
     await on.engine.set("proxy.recall", setting)

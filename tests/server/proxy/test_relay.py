@@ -99,7 +99,7 @@ async def test_a_response_is_sent_after_it_was_stored() -> None:
     assert [each["body"] for each in client.received[1:]] == [b'{"id":"r"}']
 
 
-async def test_an_answer_that_breaks_off_is_not_ended_but_was_heard() -> None:
+async def test_an_interrupted_answer_is_not_ended_but_recorded() -> None:
     client, response = Client(), RecordedResponse(WIRES["openai"], ())
     closed: list[RecordedResponse] = []
     answer = cast("UpstreamResponse", Arriving(b"one", breaks=True))

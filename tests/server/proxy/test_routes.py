@@ -117,7 +117,7 @@ async def test_a_sessions_name_that_cannot_be_stored_is_refused_in_the_providers
     assert on.provider.bodies == []
 
 
-async def test_the_clients_key_passes_and_what_is_said_to_enfold_stays(on: Stage) -> None:
+async def test_the_clients_key_is_forwarded_and_headers_for_enfold_are_not(on: Stage) -> None:
     headers = {"authorization": "Bearer sk-mine", "x-enfold-session": "mine", "x-other": "1"}
     async with httpx.AsyncClient(headers=headers, timeout=60) as client:
         await client.post(
@@ -305,7 +305,7 @@ async def failing(tmp_path: Path) -> AsyncIterator[Stage]:
         yield opened
 
 
-async def test_a_compression_that_fails_stops_the_conversation_until_somebody_decides(
+async def test_a_failed_compression_blocks_the_conversation_until_a_person_decides(
     failing: Stage,
 ) -> None:
     on = failing
@@ -323,7 +323,7 @@ async def test_a_compression_that_fails_stops_the_conversation_until_somebody_de
     assert headers[-1].get("x-enfold-warning") == "compression-failed"
 
 
-async def test_a_provider_out_of_reach_is_said_in_its_own_words(tmp_path: Path) -> None:
+async def test_an_unreachable_provider_is_reported_in_the_providers_format(tmp_path: Path) -> None:
     async with stage(f"sqlite:///{tmp_path / 'proxy.db'}") as on:
         on.provider.script = lambda _request, _body: _gone()
         async with anthropic.AsyncAnthropic(

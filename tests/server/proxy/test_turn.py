@@ -138,7 +138,7 @@ async def early(on: Stage) -> Stage:
     return on
 
 
-async def test_a_compression_ahead_is_one_nobody_waits_for_it_and_the_next_turn_uses_it(
+async def test_an_early_compression_runs_once_in_the_background_and_the_next_turn_uses_it(
     early: Stage, chat: Chat, writer: Gated
 ) -> None:
     first = await chat.until(lambda _: writer.calls > 0)
@@ -465,7 +465,7 @@ def _too_long(_request: Any, _body: Any) -> Response:
     return JSONResponse({"error": error}, 400)
 
 
-async def test_an_overflow_is_tried_once_more_and_then_told(
+async def test_an_overflow_is_retried_once_and_then_reported(
     on: Stage, chat: Chat, writer: Gated
 ) -> None:
     writer.open.set()

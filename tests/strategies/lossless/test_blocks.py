@@ -205,7 +205,7 @@ def test_structured_output_keeps_its_shape() -> None:
     assert data.value["list"] == ["\n".join(OTHER)]
 
 
-def test_attachments_and_words_beside_results_stay() -> None:
+def test_attachments_and_words_next_to_results_stay() -> None:
     picture = Attachment("a.png", "image/png", data="aGk=")
     session = Session().read("a.py", "\n".join(APP))
     session.act("look", {}, "\n".join([*APP, "end"]), picture)

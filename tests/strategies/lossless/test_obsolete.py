@@ -64,7 +64,7 @@ def test_the_latest_of_many_reads_is_named() -> None:
     assert third.startswith("1\t")
 
 
-def test_reads_without_numbers_are_told_by_where_they_begin() -> None:
+def test_reads_without_line_numbers_are_recognised_by_their_offset() -> None:
     session = Session().read("a.py", "\n".join(APP[5:20]), offset=6).read("a.py", "\n".join(APP))
     first, _ = cleaned(session)
     assert first == "⟨ Superseded: see a.py below ⟩"

@@ -84,7 +84,7 @@ async def test_the_result_lists_its_steps_without_model_calls() -> None:
     assert not NOBODY.requests
 
 
-async def test_nothing_to_do_is_said() -> None:
+async def test_an_unchanged_conversation_is_reported() -> None:
     answer = await make().condense(plan_for([user("Hi."), assistant("Hello."), user("Bye.")]))
     assert answer.is_unchanged
     assert answer.warnings == ("nothing that may be shortened is in view twice",)

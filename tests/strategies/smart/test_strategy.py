@@ -351,7 +351,7 @@ async def test_static_tokens_count_for_the_threshold() -> None:
     assert answer.operations == ("x_completed",)
 
 
-async def test_a_pass_that_fails_is_skipped_and_said_and_the_others_go_on() -> None:
+async def test_a_failed_pass_is_skipped_and_reported_and_the_others_continue() -> None:
     away = ScriptedSummarizer(SummaryError("the model is away"))
     plan, answer = await condense(
         batch("fold"), individual("cut", toolResults="suppress"), summarizers=(away,)
@@ -426,7 +426,7 @@ async def test_the_same_text_is_summarized_once() -> None:
     assert len(answer.edits) == 5 + 5
 
 
-async def test_a_text_whose_summary_fails_stays_and_it_is_said() -> None:
+async def test_a_text_whose_summary_fails_stays_with_a_warning() -> None:
     replies = (SummaryError("busy"), "Fine.")
     plan, answer = await condense(
         individual(toolResults=summarize()),
@@ -439,7 +439,7 @@ async def test_a_text_whose_summary_fails_stays_and_it_is_said() -> None:
     assert answer.operations == ("one_completed",)
 
 
-async def test_a_profile_that_is_not_there_is_replaced_and_said() -> None:
+async def test_a_missing_profile_is_replaced_and_reported() -> None:
     config = {"losslessPrelude": NO_PRELUDE, "passes": [batch(apiProfile="gone")]}
     writer = ScriptedSummarizer("Here.")
     how = contract.get("smart").make_from(config, Summarizers(writer))
@@ -500,7 +500,7 @@ async def test_after_a_summary_what_is_left_points_to_what_is_left() -> None:
     assert len(answer.edits) == len(outputs) - 1
 
 
-async def test_the_summarizer_reads_what_was_said_not_markers() -> None:
+async def test_the_summarizer_reads_originals_and_not_markers() -> None:
     writer = ScriptedSummarizer("Read.")
     messages = (*repeats(6), user("And now?"))
     await condense(batch(), messages=messages, prelude={"enabled": True}, summarizers=(writer,))

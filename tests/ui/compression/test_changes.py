@@ -60,7 +60,7 @@ async def test_the_figures_come_first(page: Page, server: Process) -> None:
     await expect(page).to_have_url(f"{server.address}/s/talked")
 
 
-async def test_summarized_messages_stand_beside_their_summary_and_open(
+async def test_summarized_messages_stand_next_to_their_summary_and_open(
     page: Page, server: Process
 ) -> None:
     await open_changes(page, server, "talked")
@@ -136,9 +136,7 @@ async def test_restorable_items_link_to_their_message(page: Page, server: Proces
     await expect(page.locator("article mark").first).to_be_in_viewport()
 
 
-async def test_a_compression_that_is_not_there_is_said_not_to_be(
-    page: Page, server: Process
-) -> None:
+async def test_an_unknown_compression_is_called_missing(page: Page, server: Process) -> None:
     await page.goto(f"{server.address}/s/talked/changes/nothing")
     await expect(page.get_by_text("there is no snapshot 'nothing'")).to_be_visible()
 

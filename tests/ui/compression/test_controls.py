@@ -115,7 +115,9 @@ async def test_the_command_summarizes_at_once(page: Page, server: Process, api: 
     await expect(page.get_by_role("status").filter(has_text="Summarized")).to_be_visible()
 
 
-async def test_nothing_to_summarize_is_said(page: Page, server: Process, api: Api) -> None:
+async def test_the_dialog_says_that_there_is_nothing_to_summarize(
+    page: Page, server: Process, api: Api
+) -> None:
     await open_session(page, server, api, "short", turns=1)
     await page.get_by_role("button", name=BUTTON).first.click()
     dialog = page.get_by_role("dialog")
@@ -193,7 +195,7 @@ async def test_a_failure_says_why_and_can_be_tried_again(
         await expect(alert).not_to_be_visible()
 
 
-async def test_a_session_that_waits_says_so_in_every_window_until_somebody_decides(
+async def test_a_blocked_session_says_so_in_every_window_until_a_person_decides(
     page: Page, browser: Browser, server: Process, api: Api
 ) -> None:
     await open_session(page, server, api, "waiting")

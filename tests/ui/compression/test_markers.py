@@ -53,7 +53,7 @@ def test_characters_are_counted_too() -> None:
     assert [piece.original for piece in found] == [None, "cdef", None, "hi", None]
 
 
-def test_brackets_that_somebody_wrote_are_no_marker() -> None:
+def test_brackets_in_a_message_are_no_marker() -> None:
     original = "He wrote ⟨ so ⟩ and then a lot more"
     shown = "He wrote ⟨ so ⟩ and ⟨ ... truncated, 16 of 35 characters ⟩"
     found = align(shown, original)
@@ -70,7 +70,7 @@ def test_text_that_cannot_be_aligned_stands_for_the_whole(shown: str) -> None:
 
 
 @given(st.lists(st.text("ab\n ", max_size=12), min_size=2, max_size=6))
-def test_the_originals_in_their_places_make_what_was_said(texts: list[str]) -> None:
+def test_originals_in_their_places_restore_the_message(texts: list[str]) -> None:
     """For any texts, nothing is lost and nothing is made up."""
     original = "".join(texts)
     shown = "".join(

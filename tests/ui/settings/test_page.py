@@ -42,7 +42,7 @@ async def signed_in(browser: Browser, server: Process, token: str) -> AsyncItera
         yield page
 
 
-async def test_only_the_owner_changes_what_holds_for_everybody_and_sees_all(
+async def test_only_the_owner_changes_common_settings_and_sees_all(
     browser: Browser, tmp_path: Path
 ) -> None:
     with serve(tmp_path / "two.db", ENFOLD_TOKEN=TOKEN, ENFOLD_THRESHOLD="0.7") as server:

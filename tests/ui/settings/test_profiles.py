@@ -105,7 +105,7 @@ async def test_the_dialog_shows_errors_while_it_is_filled_in(
 
 
 @pytest.mark.usefixtures("nobody")
-async def test_a_connection_is_tried_and_its_failure_told_in_plain_words(
+async def test_a_connection_is_tested_and_its_failure_explained(
     visit: Visit, api: SettingsApi
 ) -> None:
     async with Loopback(whole(ScriptedReply()), failed(401)) as model:

@@ -111,7 +111,7 @@ async def test_a_config_is_checked_in_the_engines_words_and_kept(
     assert api.setting("strategy_config") == {}
 
 
-async def test_a_preset_that_holds_is_said_and_can_be_dropped(
+async def test_the_active_preset_is_shown_and_can_be_dropped(
     visit: Visit, api: SettingsApi
 ) -> None:
     api.set(preset="speed")
@@ -135,7 +135,9 @@ async def test_parts_within_a_config_can_be_opened(visit: Visit, api: SettingsAp
     assert api.setting("strategy_config") == {}
 
 
-async def test_a_strategy_of_somebody_else_has_a_form_too(browser: Browser, tmp_path: Path) -> None:
+async def test_a_strategy_of_another_package_has_a_form_too(
+    browser: Browser, tmp_path: Path
+) -> None:
     (tmp_path / "gentle.py").write_text(PLUGIN)
     about = tmp_path / "gentle-1.0.dist-info"
     about.mkdir()
