@@ -65,8 +65,8 @@ def test_the_tokens_shown_are_those_of_the_guard_that_acts(
     shown = decide(Load(0, system=system), limits, policy).threshold_tokens
     history = max(0, shown + off)
     decision = decide(Load(history, system=system), limits, policy)
-    own = most if most is not None else int(decision.limit * share)
-    over = (automatic and history > own) or should_condense(
+    threshold_tokens = most if most is not None else int(decision.limit * share)
+    over = (automatic and history > threshold_tokens) or should_condense(
         history + system,
         limits.window,
         max_tokens=min(budget.DEFAULT_MAX_TOKENS, limits.max_output, limits.window // 2) or None,

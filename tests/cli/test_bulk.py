@@ -194,7 +194,7 @@ def test_a_run_that_is_stopped_goes_on(
     assert started.returncode == (130 if stop == signal.SIGINT else -stop)
     assert b"Traceback" not in stderr
     assert visible(out) == set()
-    _assert_nobody_is_left(started.pid)
+    _assert_no_process_is_left(started.pid)
     begun = part.stat().st_size
     done = enfold(*condense(folder, "--out", out, "--jobs", "1"))
     assert done.code == 0, done.stderr_text
@@ -206,7 +206,7 @@ def test_a_run_that_is_stopped_goes_on(
         assert (out / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
-def _assert_nobody_is_left(session: int) -> None:
+def _assert_no_process_is_left(session: int) -> None:
     """Every process of the run is gone, soon."""
     deadline = time.monotonic() + 30
     while True:

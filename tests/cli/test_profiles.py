@@ -229,12 +229,12 @@ def test_the_prompt_is_shown_before_it_is_used(stored: Enfold, tmp_path: Path) -
     file = tmp_path / "prompt.txt"
     file.write_text("Only decisions.\n\n{conversation_history}\n\nNothing else.")
     stored("profiles", "add", "work", *WORK, "--prompt", str(file))
-    own = stored("profiles", "prompt", "work", "--json").json
-    assert own["user"].startswith("Only decisions.\n")
-    assert own["user"].endswith("Nothing else.")
+    prompt = stored("profiles", "prompt", "work", "--json").json
+    assert prompt["user"].startswith("Only decisions.\n")
+    assert prompt["user"].endswith("Nothing else.")
     stored("settings", "set", "prompt", "Of all.")
     assert stored("profiles", "prompt", "--json").json["user"].startswith("Of all.\n")
-    assert stored("profiles", "prompt", "work", "--json").json == own
+    assert stored("profiles", "prompt", "work", "--json").json == prompt
     assert stored("profiles", "prompt", "work").text.startswith("system:\n\n")
     stored("profiles", "prompt", "gone").refused("no profile 'gone'; there are: work")
 

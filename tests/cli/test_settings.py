@@ -43,12 +43,12 @@ def test_all_settings_are_listed_with_their_source(
 def test_a_setting_holds_until_it_is_unset(
     name: str, typed: str, value: object, stored: Enfold
 ) -> None:
-    own = "threshold" if name == "autoCondenseContextPercent" else name
-    default = stored("settings", "--json").json[own]
+    canonical = "threshold" if name == "autoCondenseContextPercent" else name
+    default = stored("settings", "--json").json[canonical]
     changed = stored("settings", "set", name, typed)
-    assert [line.split()[0] for line in changed.text.splitlines()[2:]] == [own]
-    assert stored("settings", "list", "--json").json[own] == _value(value, "database")
-    assert stored("settings", "unset", name, "--json").json[own] == default
+    assert [line.split()[0] for line in changed.text.splitlines()[2:]] == [canonical]
+    assert stored("settings", "list", "--json").json[canonical] == _value(value, "database")
+    assert stored("settings", "unset", name, "--json").json[canonical] == default
 
 
 @pytest.mark.parametrize(

@@ -215,10 +215,10 @@ async def test_recall_stays_within_its_tokens(bench: Bench) -> None:
     count = get(await session.tokenizer()).count
     for sample in ("plain words ", "</summary> ", "界é🚢", "\n\n\t", "a" * 50):
         await session.append(user(f"needle {sample * 200}"))
-    for room in (10, 60, 400):
-        passages = (await session.recall("needle", tokens=room)).passages
+    for limit in (10, 60, 400):
+        passages = (await session.recall("needle", tokens=limit)).passages
         assert passages
-        assert count("\n".join(each.line for each in passages)) <= room
+        assert count("\n".join(each.line for each in passages)) <= limit
 
 
 async def test_messages_with_rare_words_come_first(

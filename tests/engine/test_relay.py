@@ -32,7 +32,7 @@ async def here(address: str, summarizer: ScriptedSummarizer) -> AsyncIterator[En
         yield opened
 
 
-class Ear:
+class EventListener:
     """Keeps what it hears."""
 
     def __init__(self, events: Events, namespace: str | None = None) -> None:
@@ -50,9 +50,9 @@ class Ear:
 
 async def connected(engine: Engine, other: Engine) -> None:
     """Wait until what happens in the one is heard in the other."""
-    ear = Ear(other.events, "for the test")
+    listener = EventListener(other.events, "for the test")
     async with asyncio.timeout(30):
-        while ear.received.empty():
+        while listener.received.empty():
             engine.events.within("for the test").emit(_failed("hello"))
             await asyncio.sleep(0.05)
 
@@ -66,10 +66,10 @@ async def test_another_process_receives_the_events_of_a_compression(
 ) -> None:
     async with enfold.open(address) as there:
         await connected(here, there)
-        own: list[Event] = []
-        there.events.subscribe(own.append)
-        ours, other = Ear(there.events, ""), Ear(there.events, "else")
-        mine = Ear(here.events, "")
+        local_events: list[Event] = []
+        there.events.subscribe(local_events.append)
+        ours, other = EventListener(there.events, ""), EventListener(there.events, "else")
+        mine = EventListener(here.events, "")
         session = await here.session("chat", model=MODEL)
         await talk(session, 20)
         done = await session.compress()
@@ -77,7 +77,7 @@ async def test_another_process_receives_the_events_of_a_compression(
         received = await ours.until("compression.finished")
         assert received == await mine.until("compression.finished")
         assert mine.received.empty()  # its own notices come back to it, and are not told twice
-        assert (own, other.received.empty()) == ([], True)
+        assert (local_events, other.received.empty()) == ([], True)
 
 
 async def test_a_failure_with_a_long_reason_arrives_cut(
@@ -85,13 +85,13 @@ async def test_a_failure_with_a_long_reason_arrives_cut(
 ) -> None:
     async with enfold.open(address) as there:
         await connected(here, there)
-        ear = Ear(there.events, "")
+        listener = EventListener(there.events, "")
         summarizer.script(SummaryError("because " * 5_000))
         session = await here.session("chat", model=MODEL)
         await talk(session, 20)
         with pytest.raises(enfold.CompressionError):
             await session.compress()
-        *_, failed = await ear.until("compression.failed")
+        *_, failed = await listener.until("compression.failed")
         assert isinstance(failed, CompressionFailed)
         assert 100 < len(failed.reason) <= 1_000
 

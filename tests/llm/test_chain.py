@@ -100,12 +100,12 @@ def call_counts(chain: Sequence[CandidateSummarizer]) -> list[int]:
 
 
 async def test_only_the_first_summarizer_is_called_if_it_succeeds() -> None:
-    crew = writers(["First."], ["Second."])
-    chain = SummarizerChain(crew)
+    candidates = writers(["First."], ["Second."])
+    chain = SummarizerChain(candidates)
     assert (chain.name, chain.max_input) == ("w0", 100_000)
     summary = await chain.summarize(REQUEST)
     assert (summary.text, summary.author, summary.notes) == ("First.", "w0", ())
-    assert call_counts(crew) == [1, 0]
+    assert call_counts(candidates) == [1, 0]
 
 
 @pytest.mark.parametrize(
@@ -145,40 +145,40 @@ async def test_the_error_names_all_summarizers_with_their_reasons() -> None:
 
 @pytest.mark.parametrize("error", [AuthenticationError("401"), GatewayError("404")], ids=str)
 async def test_a_wrong_key_or_model_is_not_retried_but_reported(error: GatewayError) -> None:
-    crew = writers([error], ["Second."])
-    chain = SummarizerChain(crew)
+    candidates = writers([error], ["Second."])
+    chain = SummarizerChain(candidates)
     first, second = [await chain.summarize(REQUEST) for _ in range(2)]
-    assert call_counts(crew) == [1, 2]
+    assert call_counts(candidates) == [1, 2]
     assert first.notes == second.notes
     assert len(first.notes) == 1
     assert chain.name == "w1"
 
 
 async def test_a_passing_failure_is_tried_again() -> None:
-    crew = writers([UnavailableError("503"), "First."], ["Second."])
-    chain = SummarizerChain(crew)
+    candidates = writers([UnavailableError("503"), "First."], ["Second."])
+    chain = SummarizerChain(candidates)
     texts = [(await chain.summarize(REQUEST)).text for _ in range(2)]
     assert texts == ["Second.", "First."]
 
 
 async def test_the_last_one_is_never_given_up() -> None:
-    crew = writers([AuthenticationError("401")])
-    chain = SummarizerChain(crew)
+    candidates = writers([AuthenticationError("401")])
+    chain = SummarizerChain(candidates)
     for _ in range(2):
         with pytest.raises(SummaryError, match="401"):
             await chain.summarize(REQUEST)
-    assert call_counts(crew) == [2]
+    assert call_counts(candidates) == [2]
 
 
 async def test_a_smaller_window_reads_the_conversation_in_pieces() -> None:
-    crew = writers([UnavailableError("503")], ["So far."], windows=(100_000, 6_000))
+    candidates = writers([UnavailableError("503")], ["So far."], windows=(100_000, 6_000))
     long = SummaryRequest(
         tuple(user(f"Item {n}: " + "word " * 900) for n in range(12)), max_tokens=500
     )
-    summary = await SummarizerChain(crew).summarize(long)
+    summary = await SummarizerChain(candidates).summarize(long)
     assert summary.text == "So far."
-    assert call_counts(crew)[0] == 1
-    assert call_counts(crew)[1] > 2
+    assert call_counts(candidates)[0] == 1
+    assert call_counts(candidates)[1] > 2
 
 
 async def test_after_an_author_come_the_rest_of_the_chain() -> None:
@@ -190,11 +190,11 @@ async def test_after_an_author_come_the_rest_of_the_chain() -> None:
 
 
 async def test_the_cost_of_a_refused_answer_is_part_of_the_summary() -> None:
-    crew = writers(["no " * 40], ["Second."])
-    for writer in crew:
+    candidates = writers(["no " * 40], ["Second."])
+    for writer in candidates:
         object.__setattr__(writer.summarizer, "prices", Prices(input=1.0, output=2.0))
-    without_first = await SummarizerChain(crew[1:]).summarize(REQUEST)
-    both = await SummarizerChain(crew).summarize(REQUEST)
+    without_first = await SummarizerChain(candidates[1:]).summarize(REQUEST)
+    both = await SummarizerChain(candidates).summarize(REQUEST)
     assert without_first.cost is not None
     assert both.cost is not None
     assert both.cost > without_first.cost * 1.5
@@ -219,16 +219,18 @@ async def test_a_summary_in_parts_goes_on_where_it_failed() -> None:
     long = SummaryRequest(
         tuple(user(f"Item {n}: " + "word " * 900) for n in range(12)), max_tokens=500
     )
-    crew = writers(["One.", "Two.", UnavailableError("503"), "Later."], windows=(6_000,))
+    candidates = writers(["One.", "Two.", UnavailableError("503"), "Later."], windows=(6_000,))
     kept, parts = PartsInMemory(), list[int]()
     async with watch_calls(60, lambda part, _all: parts.append(part), kept):
         with pytest.raises(SummaryError, match="503"):
-            await SummarizerChain(crew).summarize(long)
-        assert call_counts(crew) == [3]
-        summary = await SummarizerChain(crew).summarize(long)
+            await SummarizerChain(candidates).summarize(long)
+        assert call_counts(candidates) == [3]
+        summary = await SummarizerChain(candidates).summarize(long)
     assert summary.text == "Later."
     assert parts == [1, 2, 3, *range(3, parts[-1] + 1)]
-    assert call_counts(crew) == [len(parts)]  # the two parts before the failure are not repeated
+    assert call_counts(candidates) == [
+        len(parts)
+    ]  # the two parts before the failure are not repeated
 
 
 async def test_every_call_restarts_the_time_limit() -> None:

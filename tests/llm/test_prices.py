@@ -59,16 +59,16 @@ def test_a_price_may_depend_on_the_time_of_day() -> None:
 
 
 def test_prices_of_a_profile_win() -> None:
-    own = prices("openai", "gpt-4o-mini", {"inputPrice": 1.0, "cache_writes": 0}, at=NOW)
-    assert own == Prices(1.0, 0.6, 0, 0.075)
+    found = prices("openai", "gpt-4o-mini", {"inputPrice": 1.0, "cache_writes": 0}, at=NOW)
+    assert found == Prices(1.0, 0.6, 0, 0.075)
     assert prices("acme", "unheard-of", {"inputPrice": 0.2}) == Prices(0.2)
     assert prices("acme", "unheard-of", Prices(0, 0)) == Prices(0, 0)
 
 
 def test_a_profiles_price_holds_at_every_length() -> None:
-    own = prices("google", "gemini-2.5-pro", {"input": 1.0}, at=NOW)
-    assert own is not None
-    assert (own.at(500_000).input, own.at(500_000).output) == (1.0, 15)
+    found = prices("google", "gemini-2.5-pro", {"input": 1.0}, at=NOW)
+    assert found is not None
+    assert (found.at(500_000).input, found.at(500_000).output) == (1.0, 15)
     all_own = {"input": 1, "output": 2, "cache_writes": 3, "cache_reads": 4}
     assert prices("google", "gemini-2.5-pro", all_own, at=NOW) == Prices(1, 2, 3, 4)
     stepped = Prices(1, longer=(Longer(10, Prices(2)),))

@@ -172,7 +172,7 @@ def test_a_connection_shows_no_key() -> None:
 
 def test_an_own_server_is_asked_for_its_own_model_only() -> None:
     public = read("public", {"provider": "openai", "model": "gpt-5"})
-    own = read(
+    private = read(
         "own", {"provider": "openai", "model": "my-llama", "base_url": "http://127.0.0.1:9/v1"}
     )
     fields = {
@@ -180,6 +180,6 @@ def test_an_own_server_is_asked_for_its_own_model_only() -> None:
             candidate.model
             for candidate in summarizer_candidates({each.name: each}, conversation=each.name)
         ]
-        for each in (public, own)
+        for each in (public, private)
     }
     assert fields == {"public": ["gpt-4o-mini", "gpt-5"], "own": ["my-llama"]}

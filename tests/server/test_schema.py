@@ -21,10 +21,10 @@ from enfold.server.feed import Feeds
 from tests.server.processes import serve
 
 load_all_checks()
-NOBODY = cast("Engine", None)
+NO_ENGINE = cast("Engine", None)
 """The description does not need an engine."""
 
-described = create_api(NOBODY, cast("Feeds", None), cast("Tokens", None)).openapi()
+described = create_api(NO_ENGINE, cast("Feeds", None), cast("Tokens", None)).openapi()
 schema = schemathesis.openapi.from_dict(described).exclude(path="/api/events")
 
 

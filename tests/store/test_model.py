@@ -112,7 +112,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(number=pick, new=st.just([]) | words)
     @precondition(lambda self: self.model.order)
-    def record_what_came_late(self, number: int, new: list[str]) -> None:
+    def record_late_messages(self, number: int, new: list[str]) -> None:
         path = self.model.path(self._message(number))
         texts, before = [*(self.model.texts[id] for id in path), *new], self.model.tip
         self._append(texts, None, ROOT, forward_only=True)

@@ -106,8 +106,8 @@ async def test_a_branch_has_its_own_view(
     )
     await store.write(snapshots.record, session.key, draft)
     branch = await store.write(tree.append, session.key, drafts("x"), line[4].id)
-    own = await store.read(views.view, session.key, branch[0].id)
-    assert (own.snapshot, own.after) == (None, (*line[:5], *branch))
+    of_branch = await store.read(views.view, session.key, branch[0].id)
+    assert (of_branch.snapshot, of_branch.after) == (None, (*line[:5], *branch))
     shared = await store.read(views.view, session.key, branch[0].id, share_across_branches=True)
     assert shared.snapshot is not None
     assert (shared.shown, shared.after) == ((SummaryPlace(),), (line[4], *branch))

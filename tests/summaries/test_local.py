@@ -69,17 +69,17 @@ def test_the_language_of_the_conversation_is_kept(fact_set: FactSet) -> None:
     summary = summarize(SummaryRequest(fact_set.messages, max_tokens=_budget(fact_set, 0.4)))
     kept = fact_set.kept(summary.text)
     assert len(kept) >= 0.6 * len(fact_set.facts), set(fact_set.facts) - set(kept)
-    _assert_everything_was_said(summary.text, fact_set.messages)
+    _assert_every_line_is_from_the_messages(summary.text, fact_set.messages)
 
 
 @pytest.mark.parametrize("fact_set", FACT_SETS, ids=lambda each: each.name)
 @pytest.mark.parametrize("share", [0.1, 0.3, 0.6])
 def test_nothing_is_made_up(fact_set: FactSet, share: float) -> None:
     summary = summarize(SummaryRequest(fact_set.messages, max_tokens=_budget(fact_set, share)))
-    _assert_everything_was_said(summary.text, fact_set.messages)
+    _assert_every_line_is_from_the_messages(summary.text, fact_set.messages)
 
 
-def _assert_everything_was_said(summary: str, messages: tuple[Message, ...]) -> None:
+def _assert_every_line_is_from_the_messages(summary: str, messages: tuple[Message, ...]) -> None:
     """Every piece outside tool digests and our own labels is a quotation."""
     original = " ".join(" ".join(text_of(message.parts) for message in messages).split())
     speakers = {"User", "System", *(message.name for message in messages if message.name)}

@@ -217,10 +217,10 @@ BY_HAND = Conversation(
     ids=["openai", "anthropic"],
 )
 def test_every_dialect_counts_alike(dialect: str, value: Any) -> None:
-    assert what_counts(dialects.get(dialect).parse(value)) == what_counts(BY_HAND)
+    assert counted_parts(dialects.get(dialect).parse(value)) == counted_parts(BY_HAND)
 
 
-def what_counts(conversation: Conversation) -> tuple[int, Any, int]:
+def counted_parts(conversation: Conversation) -> tuple[int, Any, int]:
     """All but the names of roles and the place of the system prompt, which are the wire's own."""
     counted = count_conversation(conversation)
     return counted.total, counted.by_part, counted.tools
@@ -246,4 +246,4 @@ PARALLEL = Conversation(
 @pytest.mark.parametrize("dialect", dialects.DIALECTS)
 def test_a_translation_counts_the_same(dialect: str, conversation: Conversation) -> None:
     wire = dialects.render(conversation, dialect)
-    assert what_counts(dialects.get(dialect).parse(wire)) == what_counts(conversation)
+    assert counted_parts(dialects.get(dialect).parse(wire)) == counted_parts(conversation)

@@ -7,16 +7,16 @@ from enfold.messages import Message, Role, Text, ToolCall, ToolResult
 from enfold.transcripts import problems
 
 
-def message(role: Role, text: str = "…", own: str | None = None) -> Message:
-    return Message(role, (Text(text),), id=own)
+def message(role: Role, text: str = "…", id: str | None = None) -> Message:
+    return Message(role, (Text(text),), id=id)
 
 
 def calls(*ids: str) -> Message:
-    return Message("assistant", tuple(ToolCall(own, "run", "{}") for own in ids))
+    return Message("assistant", tuple(ToolCall(id, "run", "{}") for id in ids))
 
 
 def results(*ids: str) -> Message:
-    return Message("tool", tuple(ToolResult(own, (Text("ok"),)) for own in ids))
+    return Message("tool", tuple(ToolResult(id, (Text("ok"),)) for id in ids))
 
 
 def problem_texts(*messages: Message) -> list[str]:
@@ -26,7 +26,7 @@ def problem_texts(*messages: Message) -> list[str]:
 def test_nothing_is_wrong_with_a_whole_conversation() -> None:
     assert (
         problem_texts(
-            message("user", own="1"), calls("a", "b"), results("b"), results("a"), message("user")
+            message("user", id="1"), calls("a", "b"), results("b"), results("a"), message("user")
         )
         == []
     )
@@ -58,7 +58,7 @@ def test_a_second_result() -> None:
 
 def test_ids_that_are_used_twice() -> None:
     assert problem_texts(
-        message("user", own="1"), message("assistant", own="2"), message("user", own="1")
+        message("user", id="1"), message("assistant", id="2"), message("user", id="1")
     ) == ["messages[2]: the id '1' is that of messages[0] too"]
     assert problem_texts(calls("a"), results("a"), calls("a"), results("a")) == [
         "messages[2]: the call id 'a' is used in messages[0] too"
@@ -71,7 +71,7 @@ def test_wires_without_call_ids_cannot_be_checked() -> None:
 
 @given(st.lists(st.sampled_from("abc"), max_size=8).map(set), st.booleans())
 def test_calls_with_all_their_results_are_never_a_problem(ids: set[str], apart: bool) -> None:
-    answers = [results(own) for own in ids] if apart else [results(*ids)]
+    answers = [results(id) for id in ids] if apart else [results(*ids)]
     assert problem_texts(message("user"), calls(*ids), *answers, message("user")) == []
 
 

@@ -12,8 +12,8 @@ from enfold.transcripts import Transcript, TranscriptEntry
 from enfold.transcripts.transcript import Ids, parents_first
 
 
-def entry(own: str, parent: str | None) -> TranscriptEntry:
-    return TranscriptEntry(Message("user", (Text(own),)), own, parent)
+def entry(id: str, parent: str | None) -> TranscriptEntry:
+    return TranscriptEntry(Message("user", (Text(id),)), id, parent)
 
 
 TREE = Transcript(
@@ -81,16 +81,16 @@ def forests(draw: st.DrawFn) -> dict[str, str | None]:
         for number in range(size)
     }
     order = draw(st.permutations(list(parents)))
-    return {own: parents[own] for own in order}
+    return {id: parents[id] for id in order}
 
 
 @given(forests())
 def test_parents_come_first_and_nothing_else_moves(parents: dict[str, str | None]) -> None:
     order = parents_first(parents)
     assert sorted(order) == sorted(parents)
-    placed = {own: index for index, own in enumerate(order)}
-    assert all(parent is None or placed[parent] < placed[own] for own, parent in parents.items())
-    assert parents_first({own: parents[own] for own in order}) == order
+    placed = {id: index for index, id in enumerate(order)}
+    assert all(parent is None or placed[parent] < placed[id] for id, parent in parents.items())
+    assert parents_first({id: parents[id] for id in order}) == order
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ class Api:
         done: dict[str, Any] = self._ask("POST", f"/sessions/{id}/compress", options)
         return done
 
-    def prepare_in_vain(self, id: str, **settings: Any) -> None:
+    def prepare_and_fail(self, id: str, **settings: Any) -> None:
         """Ask for the view of a session that must be compressed and cannot be."""
         body = {"pending": "And now?", "settings": settings}
         assert self._client.post(f"/sessions/{id}/prepare", json=body).status_code == 409

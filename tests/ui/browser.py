@@ -43,8 +43,8 @@ def executable(playwright: Playwright) -> str | None:
     """The browser's program: the one that is named, the system's, or Playwright's own."""
     named = os.environ.get("ENFOLD_TEST_BROWSER")
     found = named or next(filter(None, map(shutil.which, NAMES)), None)
-    own = playwright.chromium.executable_path
-    return found or (own if Path(own).exists() else None)
+    bundled = playwright.chromium.executable_path
+    return found or (bundled if Path(bundled).exists() else None)
 
 
 @dataclass

@@ -57,7 +57,7 @@ def _has_messages(value: Any) -> bool:
     return bool(value["messages"] if isinstance(value, dict) else value)
 
 
-OWN: dict[str, tuple[Values, Callable[[Any], bool]]] = {
+DIALECT_VALUES: dict[str, tuple[Values, Callable[[Any], bool]]] = {
     "openai": (openai_values.conversations, _has_no_system),
     "openai-responses": (openai_responses_values.conversations, _has_a_known_item),
     "anthropic": (anthropic_values.values, lambda _: True),
@@ -68,18 +68,18 @@ OWN: dict[str, tuple[Values, Callable[[Any], bool]]] = {
 """What each dialect writes, and which of it has something in it to know the dialect by."""
 
 
-@pytest.mark.parametrize("name", OWN)
+@pytest.mark.parametrize("name", DIALECT_VALUES)
 @given(data=st.data())
 def test_a_dialect_is_detected_or_another_that_reads_the_same(
     name: str, data: st.DataObject
 ) -> None:
-    values, can_be_known = OWN[name]
+    values, can_be_known = DIALECT_VALUES[name]
     value = data.draw(values)
     assume(can_be_known(value))
     found = wire.detect(value)
     if found != name:
-        own, other = wire.parse(value, name), wire.parse(value, found)
-        assert _typed_fields(other) == _typed_fields(own)
+        expected, other = wire.parse(value, name), wire.parse(value, found)
+        assert _typed_fields(other) == _typed_fields(expected)
 
 
 def _typed_fields(conversation: Conversation) -> Any:
@@ -182,10 +182,10 @@ def test_any_json_is_some_dialect_or_refused(value: Any) -> None:
     assert found in wire.DIALECTS
 
 
-@pytest.mark.parametrize("name", OWN)
+@pytest.mark.parametrize("name", DIALECT_VALUES)
 @given(data=st.data())
 def test_a_damaged_value_comes_back_as_it_was_or_is_refused(name: str, data: st.DataObject) -> None:
-    value = data.draw(damaged(OWN[name][0]))
+    value = data.draw(damaged(DIALECT_VALUES[name][0]))
     try:
         conversation = wire.parse(value)
     except DialectError:

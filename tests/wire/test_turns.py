@@ -23,7 +23,7 @@ from enfold.wire.translation import OPENING, translate_to_turn, translate_to_tur
 from tests.histories import histories
 
 
-def _own(message: Message) -> Message:
+def _anthropic(message: Message) -> Message:
     return replace(message, dialect="anthropic")
 
 
@@ -32,9 +32,18 @@ def _turns(*messages: Message) -> tuple[Message, ...]:
 
 
 def test_its_own_conversation_is_left_as_it_is() -> None:
-    messages = (_own(assistant("a")), _own(assistant("b")), _own(system("c")), _own(user(" ")))
+    messages = (
+        _anthropic(assistant("a")),
+        _anthropic(assistant("b")),
+        _anthropic(system("c")),
+        _anthropic(user(" ")),
+    )
     conversation = Conversation(
-        messages, "anthropic", _own(system("Be brief.")), (Tool("built_in", extras={"x": 1}),), {}
+        messages,
+        "anthropic",
+        _anthropic(system("Be brief.")),
+        (Tool("built_in", extras={"x": 1}),),
+        {},
     )
     assert translate_to_turns(conversation, "anthropic") == conversation
 
@@ -54,9 +63,9 @@ def test_results_and_words_become_one_turn_of_the_user() -> None:
 
 
 def test_messages_from_elsewhere_do_not_join_those_of_the_dialect() -> None:
-    messages = (_own(user("a")), user("b"), user("c"), _own(user("d")))
+    messages = (_anthropic(user("a")), user("b"), user("c"), _anthropic(user("d")))
     turns = translate_to_turns(Conversation(messages, "anthropic"), "anthropic").messages
-    assert turns == (_own(user("a")), _own(user("b", Text("c"))), _own(user("d")))
+    assert turns == (_anthropic(user("a")), _anthropic(user("b", Text("c"))), _anthropic(user("d")))
 
 
 def test_leading_system_messages_join_the_system_prompt() -> None:
@@ -75,19 +84,24 @@ def test_system_prompts_without_messages_become_a_user_message() -> None:
 
 
 def test_a_prompt_of_the_dialect_keeps_all_that_it_came_with() -> None:
-    prompt = _own(Message("system", (Text("a", {"cache_control": {}}),)))
+    prompt = _anthropic(Message("system", (Text("a", {"cache_control": {}}),)))
     assert (
         translate_to_turns(Conversation((user("Hi"),), system=prompt), "anthropic").system == prompt
     )
 
 
 def test_the_user_opens_where_the_assistant_began() -> None:
-    assert _turns(assistant("Welcome.")) == (_own(user(OPENING)), _own(assistant("Welcome.")))
+    assert _turns(assistant("Welcome.")) == (
+        _anthropic(user(OPENING)),
+        _anthropic(assistant("Welcome.")),
+    )
 
 
 def test_empty_messages_are_left_out_and_their_neighbours_join() -> None:
     hidden = Message("assistant", (Reasoning("Hm."), Unknown({"a": 1}), Text("\n")))
-    assert _turns(user("One", Text(" ")), hidden, user("Two")) == (_own(user("One", Text("Two"))),)
+    assert _turns(user("One", Text(" ")), hidden, user("Two")) == (
+        _anthropic(user("One", Text("Two"))),
+    )
 
 
 def test_files_become_words_where_they_cannot_go() -> None:

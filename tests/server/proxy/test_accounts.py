@@ -61,11 +61,16 @@ async def test_calls_are_written_together_in_their_sessions(store: Store) -> Non
         accounts.add(ProxiedCall("ours", name, "openai:gpt-4o", _response(USAGE)))
     accounts.add(ProxiedCall("theirs", "chat", "openai:gpt-4o", _response(USAGE)))
     await accounts.idle()
-    (own,) = await store.read(catalog.usage_of_session, session.key)
-    assert (own.kind, own.model, own.calls, own.unknown_costs) == ("reply", "openai:gpt-4o", 2, 0)
-    assert (own.input_tokens, own.cached_tokens, own.output_tokens) == (2_000, 1_200, 200)
+    (usage,) = await store.read(catalog.usage_of_session, session.key)
+    assert (usage.kind, usage.model, usage.calls, usage.unknown_costs) == (
+        "reply",
+        "openai:gpt-4o",
+        2,
+        0,
+    )
+    assert (usage.input_tokens, usage.cached_tokens, usage.output_tokens) == (2_000, 1_200, 200)
     # Dollars for a million tokens: 2.50, 1.25 from the cache, 10.00 for output.
-    assert own.cost == pytest.approx(2 * (400 * 2.5 + 600 * 1.25 + 100 * 10) / 1e6)
+    assert usage.cost == pytest.approx(2 * (400 * 2.5 + 600 * 1.25 + 100 * 10) / 1e6)
     (all_of_ours,) = await store.read(catalog.usage_of_namespace, "ours")
     assert all_of_ours.calls == 4
     (all_of_theirs,) = await store.read(catalog.usage_of_namespace, "theirs")
@@ -87,8 +92,8 @@ async def test_usage_before_the_session_exists_is_assigned_to_it_later(store: St
     for called in (name, "named"):
         made = await store.write(sessions.get_or_create, "ours", called)
         theirs = await store.write(sessions.get_or_create, "theirs", called)
-        (own,) = await store.read(catalog.usage_of_session, made.key)
-        assert (own.calls, own.input_tokens) == (1, 1_000)
+        (usage,) = await store.read(catalog.usage_of_session, made.key)
+        assert (usage.calls, usage.input_tokens) == (1, 1_000)
         assert await store.read(catalog.usage_of_session, theirs.key) == []
         await store.write(sessions.delete, theirs.key)
         await store.write(sessions.delete, made.key)

@@ -91,10 +91,10 @@ async def test_a_response_is_sent_after_it_was_stored() -> None:
         before.append(len(client.received))
 
     answer = cast("UpstreamResponse", Arriving(b'{"id":', b'"r"}'))
-    ear = ResponseRecorder(
+    recorder = ResponseRecorder(
         RecordedResponse(WIRES["openai-responses"], answer.headers), lambda _: None, keep
     )
-    await relay_response(answer, (), ClientResponse(client.send), ear)
+    await relay_response(answer, (), ClientResponse(client.send), recorder)
     assert before == [1]
     assert [each["body"] for each in client.received[1:]] == [b'{"id":"r"}']
 

@@ -29,8 +29,8 @@ from tests.strategies.lossless.sessions import (
 )
 
 APP = code("app", 40)
-NOBODY = ScriptedSummarizer()
-MEANS = Summarizers(NOBODY)
+UNUSED_SUMMARIZER = ScriptedSummarizer()
+MEANS = Summarizers(UNUSED_SUMMARIZER)
 
 
 def make(value: Any = None) -> Lossless:
@@ -81,7 +81,7 @@ async def test_the_result_lists_its_steps_without_model_calls() -> None:
     assert foretold.reduction.tokens_after == answer.tokens(plan)
     assert foretold.cost.dollars == 0
     assert strategy.touches(plan) == (2, 4)
-    assert not NOBODY.requests
+    assert not UNUSED_SUMMARIZER.requests
 
 
 async def test_an_unchanged_conversation_is_reported() -> None:

@@ -200,7 +200,7 @@ async def test_a_blocked_session_says_so_in_every_window_until_a_person_decides(
 ) -> None:
     await open_session(page, server, api, "waiting")
     async with window(browser) as (other, _), model(api, failed(401)):
-        await asyncio.to_thread(partial(api.prepare_in_vain, "waiting", max_tokens=500))
+        await asyncio.to_thread(partial(api.prepare_and_fail, "waiting", max_tokens=500))
         banner = page.get_by_role("alert").filter(has_text="Paused: the summary failed.")
         await expect(banner).to_contain_text("No request is sent until a summary succeeds.")
         await other.goto(f"{server.address}/s/waiting")

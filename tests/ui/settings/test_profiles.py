@@ -30,7 +30,7 @@ def server(database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 @pytest.fixture
-def nobody(api: SettingsApi) -> Iterator[None]:
+def no_profiles(api: SettingsApi) -> Iterator[None]:
     """No profile before and after."""
     yield
     for each in api.ask("GET", "/profiles"):
@@ -53,7 +53,7 @@ async def save(page: Page) -> None:
     await expect(page.get_by_role("dialog")).not_to_be_visible()
 
 
-@pytest.mark.usefixtures("nobody")
+@pytest.mark.usefixtures("no_profiles")
 async def test_a_key_is_stored_and_never_shown_again(
     visit: Visit, api: SettingsApi, database: Path
 ) -> None:
@@ -78,7 +78,7 @@ async def test_a_key_is_stored_and_never_shown_again(
     )
 
 
-@pytest.mark.usefixtures("nobody")
+@pytest.mark.usefixtures("no_profiles")
 async def test_the_dialog_shows_errors_while_it_is_filled_in(
     visit: Visit, api: SettingsApi
 ) -> None:
@@ -104,7 +104,7 @@ async def test_the_dialog_shows_errors_while_it_is_filled_in(
     assert (fields["threshold"], fields["prices"]) == (80, {"input": 0.5})
 
 
-@pytest.mark.usefixtures("nobody")
+@pytest.mark.usefixtures("no_profiles")
 async def test_a_connection_is_tested_and_its_failure_explained(
     visit: Visit, api: SettingsApi
 ) -> None:
@@ -122,7 +122,7 @@ async def test_a_connection_is_tested_and_its_failure_explained(
         await expect(profile).to_contain_text("key")
 
 
-@pytest.mark.usefixtures("nobody")
+@pytest.mark.usefixtures("no_profiles")
 async def test_costs_are_compared_and_the_cheapest_recommended(
     visit: Visit, api: SettingsApi
 ) -> None:
@@ -143,7 +143,7 @@ async def test_costs_are_compared_and_the_cheapest_recommended(
     assert api.setting("summarizer") == "small"
 
 
-@pytest.mark.usefixtures("nobody")
+@pytest.mark.usefixtures("no_profiles")
 async def test_deleting_a_profile_names_its_uses_and_falls_back(
     visit: Visit, api: SettingsApi
 ) -> None:
@@ -167,7 +167,7 @@ async def test_deleting_a_profile_names_its_uses_and_falls_back(
     assert api.setting("default_profile") is None
 
 
-@pytest.mark.usefixtures("nobody")
+@pytest.mark.usefixtures("no_profiles")
 async def test_the_page_fits_a_phone_in_dark_mode(
     browser: Browser, server: Process, api: SettingsApi
 ) -> None:
