@@ -90,6 +90,13 @@ async def test_a_bad_setting_of_the_surroundings_is_one_line_and_the_default_hol
     (line,) = caplog.messages
     assert line.startswith("environment: threshold = 'lots'")
     assert line.endswith("the value is ignored")
+    monkeypatch.setenv("ENFOLD_THRESHOLD", "0.8")
+    monkeypatch.setenv("ENFOLD_STRATEGY_CONFIG", '{"truncation": {"nonsense": 1}}')
+    caplog.clear()
+    async with enfold.open(f"sqlite:///{tmp_path / 'a.db'}") as engine:
+        assert (await engine.settings()).threshold == 0.8
+    (line,) = caplog.messages
+    assert line.startswith("strategy_config.truncation.nonsense: unknown field")
 
 
 OTHER_SYSTEM = """

@@ -14,7 +14,7 @@ from enfold.engine import Engine
 from enfold.engine.engine import compress_queued
 from enfold.engine.profiles import LOCAL, Profiles
 from enfold.engine.relay import Relay
-from enfold.engine.state import message_of
+from enfold.engine.state import check_strategies, message_of
 from enfold.errors import ConfigError
 from enfold.events import CompressionFinished, Event
 from enfold.flush import Flush, MemoryWriter, Sink
@@ -63,7 +63,11 @@ async def open_engine(
         ("environment", config.from_environment()),
     )
     ignored: list[str] = []
-    config.resolve(static_settings, ignored)
+    settings = config.resolve(static_settings, ignored)
+    try:
+        check_strategies({"strategy_config": settings.strategy_config})
+    except ConfigError as error:
+        ignored.append(f"{error}; the defaults of this strategy apply")
     for note in ignored:
         _log.warning("%s", note)
     by_name = {LOCAL: LocalSummarizer(), **(summarizers or {})}

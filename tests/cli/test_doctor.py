@@ -94,6 +94,11 @@ def test_a_wrong_setting_is_named(stored: Enfold, monkeypatch: pytest.MonkeyPatc
     outcome = stored("doctor", "--json")
     assert outcome.code == 1
     assert "threshold" in _checks(outcome, "settings")["levels"]["detail"].lower()
+    monkeypatch.setenv("ENFOLD_THRESHOLD", "")
+    monkeypatch.setenv("ENFOLD_STRATEGY_CONFIG", '{"native": {"nonsense": 1}}')
+    outcome = stored("doctor", "--json")
+    assert outcome.code == 1
+    assert "native.nonsense: unknown" in _checks(outcome, "settings")["levels"]["detail"]
 
 
 def test_a_profile_without_its_key_is_broken(stored: Enfold) -> None:

@@ -39,7 +39,7 @@ async def test_folded_messages_stand_on_one_side_only(bench: Bench) -> None:
     await talk(session, 20)
     done = await session.compress()
     found = await compare(bench, session.key, done.snapshot)
-    assert [stretch.fate for stretch in found.stretches] == ["summarized", "kept"]
+    assert [stretch.change for stretch in found.stretches] == ["summarized", "kept"]
     assert found.number("summarized") == done.messages
     assert found.number("summarized") + found.number("kept") == 40
     assert (found.summary_before, found.summary_after) == (None, "They agreed on the plan.")
@@ -81,7 +81,7 @@ async def test_a_message_with_other_content_has_both(bench: Bench) -> None:
     assert done.edited
     found = await compare(bench, session.key, done.snapshot)
     assert found.number("edited") == done.edited
-    pairs = [pair for each in found.stretches if each.fate == "edited" for pair in each.pairs]
+    pairs = [pair for each in found.stretches if each.change == "edited" for pair in each.pairs]
     for pair in pairs:
         assert pair.before == pair.original
         assert pair.after is not None
@@ -114,7 +114,7 @@ async def test_without_a_compression_everything_is_shown(bench: Bench) -> None:
     await talk(session, 3)
     found = await places(bench, session)
     assert found.snapshot is None
-    assert {found.standing(depth) for depth in range(1, 7)} == {"shown"}
+    assert {found.state(depth) for depth in range(1, 7)} == {"shown"}
 
 
 async def test_messages_behind_a_summary_are_folded_and_the_rest_is_shown(bench: Bench) -> None:
@@ -122,12 +122,12 @@ async def test_messages_behind_a_summary_are_folded_and_the_rest_is_shown(bench:
     await talk(session, 20)
     done = await session.compress(keep_first=2)
     found = await places(bench, session)
-    standings = [found.standing(depth) for depth in range(1, 41)]
+    states = [found.state(depth) for depth in range(1, 41)]
     assert found.snapshot == done.snapshot
-    assert standings.count("summarized") == done.messages
-    assert standings[:2] == ["shown", "shown"]
-    assert standings[2] == "summarized"
-    assert standings[-1] == "shown"
+    assert states.count("summarized") == done.messages
+    assert states[:2] == ["shown", "shown"]
+    assert states[2] == "summarized"
+    assert states[-1] == "shown"
 
 
 async def test_edited_messages_are_shortened(bench: Bench) -> None:
@@ -135,9 +135,9 @@ async def test_edited_messages_are_shortened(bench: Bench) -> None:
     await read_files(session)
     done = await session.compress(strategy="truncation", keep_tokens=100)
     found = await places(bench, session)
-    standings = [found.standing(depth) for depth in range(1, 25)]
-    assert standings.count("shortened") == done.edited > 0
-    assert "summarized" not in standings
+    states = [found.state(depth) for depth in range(1, 25)]
+    assert states.count("shortened") == done.edited > 0
+    assert "summarized" not in states
 
 
 async def test_a_branch_that_the_compression_was_not_made_on_shows_everything(bench: Bench) -> None:

@@ -365,6 +365,33 @@ async def test_a_date_may_be_that_of_an_event(bench: Bench) -> None:
     assert "takes place on 21 April" in str(await session.recall(question))
 
 
+async def test_the_date_of_an_event_must_be_named(bench: Bench) -> None:
+    session = await _dated_session(bench)
+    await session.append("The regatta with the judges takes place soon.")
+    assert not (await session.recall("What about the regatta with the judges on 21 April?")).fits
+
+
+async def test_a_correction_comes_before_the_statement_that_it_corrects(bench: Bench) -> None:
+    session = await bench.session()
+    wrong = "The deadline for the fair is 7 March."
+    right = "Actually, the deadline for the fair moved to 12 March, because the hall is taken."
+    await session.append(wrong)
+    await talk(session, 20)
+    await session.append(right)
+    question = "When is the deadline for the fair?"
+    short = await session.recall(question, tokens=30)
+    assert [passage.text for passage in short.passages] == [right]
+    both = await session.recall(question)
+    assert [each.text for each in both.passages if "deadline" in each.text] == [wrong, right]
+
+
+async def test_grammar_and_phrases_of_asking_fit_nothing_in_chinese(bench: Bench) -> None:
+    session = await bench.session()
+    await session.append("你给我推荐的小说我很喜欢", "我在公园里看过一些花")
+    assert not (await session.recall("你给我推荐过哪些游戏")).fits
+    assert (await session.recall("你给我推荐过哪些小说")).fits
+
+
 async def test_a_question_in_a_script_without_spaces_fits_by_its_words(bench: Bench) -> None:
     session = await bench.session()
     await talk(session, 10)

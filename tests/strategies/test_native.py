@@ -25,6 +25,16 @@ from enfold.tokens import count_messages, get
 from tests.histories import histories
 
 LONG = "alpha " * 400
+STATEMENTS = (
+    "Listen.",
+    "Red sails.",
+    "A storm.",
+    "Two oars.",
+    "Old ropes.",
+    "New paint.",
+    "Night falls.",
+)
+LENGTHY = "".join(f"long-{n} " for n in range(75))
 
 
 def plan_for(messages: list[Message], retention: Retention, **values: object) -> Plan:
@@ -143,7 +153,7 @@ async def test_a_revision_that_does_not_fit_is_not_requested() -> None:
 
 
 async def test_a_summary_a_little_too_long_is_accepted_or_loses_its_last_sentences() -> None:
-    text = ("Alpha is a word. " * 20).strip()
+    text = " ".join(f"Alpha {n} is a word." for n in range(20))
     tokens = get("o200k_base").count(text)
     plan = plan_for(CHAT, Retention("messages", 2), summary_tokens=int(tokens / 1.3))
     writer = ScriptedSummarizer(text)
@@ -155,7 +165,7 @@ async def test_a_summary_a_little_too_long_is_accepted_or_loses_its_last_sentenc
     tight = replace(plan, target=fenced + plan.summary_tokens)
     shortened = await native(writer).condense(tight)
     assert shortened.summary is not None
-    assert shortened.summary.text.endswith("Alpha is a word.")
+    assert shortened.summary.text.endswith(" is a word.")
     assert shortened.tokens(plan) <= (tight.target or 0)
     assert len(writer.requests) == 2, "no attempt was repeated"
     assert any("its last sentences were left out" in each for each in shortened.warnings)
@@ -194,6 +204,42 @@ def test_a_prompt_that_cannot_be_used_is_named() -> None:
         KIND.read({"prompt": "{nonsense}"})
 
 
+class Paid(ScriptedSummarizer):
+    async def summarize(self, request: SummaryRequest) -> Summary:
+        summary = await super().summarize(request)
+        return replace(summary, usage=Usage(), cost=0.25)
+
+
+@pytest.mark.parametrize("answer", ["ok", "I cannot help with that."])
+async def test_a_programs_answer_that_is_no_summary_is_replaced(answer: str) -> None:
+    chat = [
+        user(f"{each} The anchor of boat {n} weighs nine stone.")
+        for n, each in enumerate(STATEMENTS)
+    ]
+    done = await enfold.condense(chat, summarizer=Paid(answer))
+    assert answer not in str(done.messages)
+    assert "anchor" in str(done.messages[1])
+    assert any("was no summary" in each for each in done.report.warnings)
+    assert done.report.cost == 0.25
+
+
+async def test_calls_in_vain_are_in_the_cost() -> None:
+    chat = [user("The anchor weighs nine stone."), assistant("Noted."), user("And the mast?")]
+    done = await enfold.condense(chat, summarizer=Paid(LENGTHY), keep_tokens=0)
+    assert done.report.tokens_after == done.report.tokens_before
+    assert done.report.cost == 0.5
+
+
+async def test_a_summary_over_its_limit_never_makes_the_view_larger() -> None:
+    chat = [
+        user(f"The anchor of boat {n} weighs {n} stone, and its mast is high.") for n in range(9)
+    ]
+    summary = " ".join(f"The anchor of boat {n} weighs {n} stone." for n in range(1, 40))
+    done = await enfold.condense(chat, summarizer=ScriptedSummarizer(summary), keep_tokens=0)
+    assert done.report.tokens_after < done.report.tokens_before
+    assert "anchor" in str(done.messages)
+
+
 async def test_no_model_is_called_if_nothing_can_be_folded() -> None:
     summarizer = ScriptedSummarizer()
     plan = plan_for(CHAT, Retention("messages", 99))
@@ -204,13 +250,8 @@ async def test_no_model_is_called_if_nothing_can_be_folded() -> None:
 
 
 async def test_every_attempt_costs() -> None:
-    class Paid(ScriptedSummarizer):
-        async def summarize(self, request: SummaryRequest) -> Summary:
-            summary = await super().summarize(request)
-            return replace(summary, usage=Usage(), cost=0.25)
-
     plan = plan_for(CHAT, Retention("messages", 2), summary_tokens=100)
-    answer = await native(Paid("long " * 300, "Short.")).condense(plan)
+    answer = await native(Paid(LENGTHY * 2, "Short.")).condense(plan)
     assert answer.cost == 0.5
 
 
@@ -226,8 +267,8 @@ async def test_folding_again_changes_nothing(messages: list[Message]) -> None:
 async def test_a_summary_is_folded_again_where_the_target_asks_for_it() -> None:
     chat = [user(f"{turn} " + "word " * 100) for turn in range(20)]
     wire = dialects.render(Conversation(tuple(chat)), "openai")
-    first = await enfold.condense(wire, summarizer=ScriptedSummarizer("long " * 150))
-    assert "long" in str(first.messages)
+    first = await enfold.condense(wire, summarizer=ScriptedSummarizer(LENGTHY))
+    assert "long-7 " in str(first.messages)
     again = await enfold.condense(
         first.messages, target=300, summarizer=ScriptedSummarizer("Shorter.")
     )

@@ -101,8 +101,11 @@ def test_a_summary_of_the_previous_summary_counts() -> None:
     assert fault_of("I must decline.", request)
 
 
-def test_an_input_of_few_words_gives_no_measure() -> None:
-    assert fault_of("Fine.", SummaryRequest((user("Where is the map?"),))) == ""
+def test_a_summary_of_few_words_shares_one_with_them() -> None:
+    request = SummaryRequest((user("Where is the map?"), assistant("In the kitchen drawer.")))
+    assert fault_of("ok", request)
+    assert fault_of("Map: drawer.", request) == ""
+    assert fault_of("Fine.", SummaryRequest((user("Where?"),))) == ""
 
 
 LONG = (

@@ -129,6 +129,17 @@ def test_speakers_keep_their_names() -> None:
     assert re.search(r"^- Kenji: .*firmware 2\.3\.1", text, re.MULTILINE)
 
 
+def test_talk_is_quoted_in_runs_of_sentences() -> None:
+    text = summarize(SummaryRequest(MEETING.messages, max_tokens=500)).text
+    texts = [" ".join(text_of(message.parts).split()) for message in MEETING.messages]
+    runs = re.findall(r"^- (?:Priya|Tom|Elena|Kenji): (.*)$", text, re.MULTILINE)
+    pieces = [piece for run in runs for piece in run.split(GAP)]
+    # A run ends after 25 words or with its message; fillers at its beginning may be missing.
+    assert pieces
+    for piece in pieces:
+        assert len(piece.split()) >= 25 or any(each.endswith(piece) for each in texts)
+
+
 def test_later_corrections_win() -> None:
     messages = (
         user("Our deadline is 7 March. The budget for the fair is 4,000 euros."),

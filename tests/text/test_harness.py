@@ -81,6 +81,14 @@ HARNESS = [
         "Here are summaries of some files present in my git repository.\nDo not propose changes.\n"
         "\na.py:\n⋮\n│def main():"
     ),
+    "I have *added these files* to the chat.\n\na.py\n```\n# Never touch this.\n```\n",
+    "<file>\n00001| # Rules\n00002| Never push to main.\n\n(End of file)\n</file>",
+    "Stop hook feedback:\n[check.sh]: Always run the tests before you stop.",
+    "# Fix any errors below, if possible.\n\n## Running: ruff\n\na.py: never import os.",
+    'Traceback (most recent call last):\n  File "a.py", line 3\nValueError: Never call it twice.',
+    "java.lang.IllegalStateException: You must never close twice\n\tat acme.Pool.close(P.java:12)",
+    "TypeError: Always pass a callback\n    at foo (/srv/app.js:3:5)",
+    "thread 'main' panicked at src/main.rs:4:5:\nyou must never unwrap this\nnote: run again",
     "I ran this command:\n\npytest\n\nAnd got this output:\n\n1 failed",
     "[Previous conversation summary]\nReference material.\n<summary>\nAlways use tabs.\n</summary>",
     "Another language model started to solve this problem and produced a summary: use tabs.",
@@ -116,6 +124,8 @@ PERSON = [
     "a < b and b > c, so a_b<c_d> is generic",
     "Note to self: the request was interrupted by user 12",
     "ARGUMENTS: are passed on the command line",
+    "An Error at startup is not fine\nat least tell me why",
+    "We talked about hook feedback: never block a commit.",
     "1. first\n2. second\n3. third\n4. fourth\n5. fifth",
 ]
 """Texts that a person typed or pasted as part of what they say."""
@@ -192,6 +202,11 @@ def test_unlisted_context_blocks_are_recognised_by_their_words(name: str) -> Non
             "Implement the following plan:\n\n# Add a flag",
         ),
         (f"{AGENTS_MD}\n\nadd a flag", "add a flag"),
+        (
+            'look:\nTraceback (most recent call last):\n  File "a", line 3\nKeyError\n\nuse tabs',
+            "look:\n\nuse tabs",
+        ),
+        ('<file path="a.py">\nNever push.\n</file>\nfix it', "fix it"),
     ],
 )
 def test_a_text_of_both_keeps_the_persons_words(text: str, expected: str) -> None:

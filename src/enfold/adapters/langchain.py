@@ -70,7 +70,9 @@ class ChatModelSummarizer:
         refuse_no_summary(text, request, self.name, cost=None)
         used = reply.usage_metadata
         usage = Usage() if used is None else Usage(used["input_tokens"], used["output_tokens"])
-        return Summary(text, self.name, tokens.get(request.tokenizer).count(text), usage)
+        return Summary(
+            text, self.name, tokens.get(request.tokenizer).count(text), usage, is_checked=True
+        )
 
 
 if TYPE_CHECKING:

@@ -17,6 +17,7 @@ from cyclopts import App, Parameter
 from enfold.amounts import duration, number
 from enfold.cli.screen import Db, Json, put, put_json, say, working
 from enfold.engine import Engine
+from enfold.engine.presets import check_strategies
 from enfold.engine.profiles import ListedProfile
 from enfold.engine.verification import Verification, verify
 from enfold.errors import ConfigError, EnfoldError, InputError, UnavailableError
@@ -144,7 +145,8 @@ def _check_python() -> Iterator[Check]:
 
 def _check_settings() -> Check:
     try:
-        resolve((("config file", from_file()), ("environment", from_environment())))
+        found = resolve((("config file", from_file()), ("environment", from_environment())))
+        check_strategies({"strategy": found.strategy, "strategy_config": found.strategy_config})
         server_settings()
     except ConfigError as error:
         return Check("settings", "levels", "broken", str(error), "correct or remove this setting")

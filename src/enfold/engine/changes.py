@@ -102,7 +102,7 @@ def _summary(snapshot: records.Snapshot | None) -> Iterator[Message]:
         yield Message("system", (Text(snapshot.text),))
 
 
-Fate: TypeAlias = Literal["kept", "edited", "summarized", "shown"]
+MessageChange: TypeAlias = Literal["kept", "edited", "summarized", "shown"]
 """The change of a message: unchanged, edited, summarized, or in view again."""
 
 
@@ -120,8 +120,8 @@ class Pair:
     after: Message | None
 
     @property
-    def fate(self) -> Fate:
-        """The fate of the message."""
+    def change(self) -> MessageChange:
+        """The change of the message."""
         if self.before is None:
             return "shown"
         if self.after is None:
@@ -131,9 +131,9 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class MessageRun:
-    """Messages in a row with the same fate."""
+    """Messages in a row with the same change."""
 
-    fate: Fate
+    change: MessageChange
     pairs: tuple[Pair, ...]
 
 
@@ -157,9 +157,9 @@ class Comparison:
         """True if there is a summary, and it was not there before."""
         return self.summary_after is not None and self.summary_after != self.summary_before
 
-    def number(self, fate: Fate) -> int:
-        """Return the number of messages with that fate."""
-        return sum(len(stretch.pairs) for stretch in self.stretches if stretch.fate == fate)
+    def number(self, change: MessageChange) -> int:
+        """Return the number of messages with that change."""
+        return sum(len(stretch.pairs) for stretch in self.stretches if stretch.change == change)
 
 
 def read_comparison(db: Database, key: SessionKey, id: str) -> Comparison:
@@ -170,11 +170,11 @@ def read_comparison(db: Database, key: SessionKey, id: str) -> Comparison:
     base = base_of(db, key, snapshot)
     before, after = shown_by(db, key, base, originals), shown_by(db, key, snapshot, originals)
     pairs = tuple(_pairs(rows, originals, before, after))
-    grouped = groupby(pairs, key=lambda pair: pair.fate)
+    grouped = groupby(pairs, key=lambda pair: pair.change)
     return Comparison(
         snapshot,
         base.text if base is not None else None,
-        tuple(MessageRun(fate, tuple(found)) for fate, found in grouped),
+        tuple(MessageRun(change, tuple(found)) for change, found in grouped),
         earlier=len(rows) - len(pairs),
     )
 
@@ -190,7 +190,7 @@ def _pairs(
             yield Pair(row.id, row.depth, originals[row.id], before.get(row.id), after.get(row.id))
 
 
-Standing: TypeAlias = Literal["shown", "shortened", "summarized"]
+MessageState: TypeAlias = Literal["shown", "shortened", "summarized"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +205,7 @@ class MessagePlaces:
     """Of those up to the cutoff, the ones shown as they were said."""
     shortened: frozenset[int] = frozenset()
 
-    def standing(self, depth: int) -> Standing:
+    def state(self, depth: int) -> MessageState:
         """Return the state of the message at a place."""
         if depth in self.shortened:
             return "shortened"

@@ -17,6 +17,7 @@ from typing import Any
 from uuid import uuid4
 
 from enfold import pipeline, wire
+from enfold.amounts import track_spending
 from enfold.condensation import Condensation, EditedMessage, Plan, SummarizedMessages
 from enfold.engine.state import SETTLED, VARIANT, message_of
 from enfold.errors import (
@@ -208,13 +209,14 @@ async def _compress(
         await store.write(catalog.add_failure, session.key, facts(error).code, automatic=True)
 
     try:
-        answer = await _run_strategy(store, session.key, request, plan, record_failure)
+        with track_spending() as spent:
+            answer = await _run_strategy(store, session.key, request, plan, record_failure)
     except NoGainError as error:
         # A view that can be sent as it is never blocks a session.
         if automatic and (request.allowed is None or before > request.allowed):
             raise
         events.emit(_failed(session, facts(error).code, str(error), automatic=automatic))
-        return Outcome("no_gain", before, before, warnings=(str(error),))
+        return Outcome("no_gain", before, before, warnings=(str(error),), cost=spent.total())
     except asyncio.CancelledError:
         reason = "it was cancelled; nothing was changed"
         events.emit(_failed(session, CANCELLED, reason, automatic=automatic))

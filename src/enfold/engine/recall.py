@@ -56,7 +56,7 @@ from enfold.text.questions import (
     phrases_about,
     sub_questions,
 )
-from enfold.text.sentences import is_content_word, telling_words, whole_sentences
+from enfold.text.sentences import corrects, is_content_word, telling_words, whole_sentences
 from enfold.text.words import Phrase, texts_of_terms
 from enfold.tokens import get
 
@@ -286,10 +286,10 @@ async def _answer_one(session: Session, question: str, max_tokens: int) -> Recal
     if not names_something(words):
         return await _answer_by_date(session, period, max_tokens)
     answer = await _answer_by_words(session, question, words, max_tokens, period)
-    # The date may be that of an event that people talked about at another time.
-    return (
-        answer if answer.fits else await _answer_by_words(session, question, question, max_tokens)
-    )
+    if answer.fits:
+        return answer
+    # The date may be that of an event: then people named it at another time.
+    return await _answer_by_words(session, question, question, max_tokens, event=words)
 
 
 async def _answer_by_words(
@@ -298,7 +298,12 @@ async def _answer_by_words(
     words: str,
     max_tokens: int,
     period: _DatedPart | None = None,
+    event: str = "",
 ) -> RecallAnswer:
+    """Return the messages with the words, if any in a period.
+
+    The date of an event, which is named besides the event's words, must occur too.
+    """
     phrases = phrases_about(words)
     search = partial(
         search_around,
@@ -308,7 +313,10 @@ async def _answer_by_words(
         depths=period.depths if period else None,
     )
     found, stretches = await session.look(search)
-    fits = has_answer(phrases, found, stretches)
+    fits = has_answer(phrases, found, stretches, is_dated=period is not None)
+    if event:
+        dates = [each for each in phrases if each not in phrases_about(event)]
+        fits = fits and has_answer(dates, found, stretches)
     if not fits:
         max_tokens = int(_NEAREST_SHARE * max_tokens)
     limit = _TokenLimit(await session.tokenizer(), max_tokens)
@@ -650,6 +658,8 @@ _LONG = 1 / 12
 _LONG_FIND = 1 / 4
 """The same for a message that contains `_FIND` of the question's words itself."""
 _FIND = 0.3
+_AS_MUCH = 0.8
+"""The share of the best find's words from which a correction is about the same thing."""
 _EXCERPT_TOKENS = 45
 """Tokens of an excerpt, approximately."""
 _SHARPNESS = 4.0
@@ -749,6 +759,12 @@ class _Answer:
         for each, text in candidates:
             says_little = not each.own and _says_little(text)
             (self._short if says_little else telling).append((each, text))
+        best = max((each.own for each, _ in telling), default=0.0)
+        least = max(_FIND, _AS_MUCH * best)
+        # A correction comes before the statement that it corrects, which is the next find.
+        telling.sort(
+            key=lambda each: not (each[0].own >= least and corrects(each[1][:_LONGEST_UNIT]))
+        )
         self._add(telling)
         answers = [each for each in self._short if each[0].location.depth in self._after_questions]
         self._short = [each for each in self._short if each not in answers]

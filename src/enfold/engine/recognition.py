@@ -232,7 +232,7 @@ class ProxiedConversations:
         recorded = await self._store.write(_record_all, counted)
         return [Session(self._engine, record, tip) for record, tip in recorded]
 
-    async def record_thread(
+    async def record_provider_conversation(
         self, namespace: str, name: str, sender: Sender, messages: Sequence[Message], tokenizer: str
     ) -> None:
         """Append messages to a session, without a check of the history at the provider."""

@@ -86,6 +86,8 @@ _KEPT: Mapping[_Trigger, tuple[Action, ...]] = {
 """The decisions with which a view stays as it is."""
 
 
+_MAX_SMALL_GAINS = 10_000
+"""Sessions that are remembered because their last compression freed too little."""
 _KEPT_IN_STEPS: KeepAmount = ("messages", 2)
 """Messages kept verbatim in a step of a long compression, until the next step."""
 
@@ -694,6 +696,8 @@ class Session:
         if outcome.outcome == "kept" or freed >= (wanted := pipeline.gain_wanted(request)):
             self._engine.small_gains.pop(self.key, None)
             return outcome
+        if len(self._engine.small_gains) >= _MAX_SMALL_GAINS:
+            self._engine.small_gains.pop(next(iter(self._engine.small_gains)))
         self._engine.small_gains[self.key] = outcome.tokens_after
         return replace(
             outcome,

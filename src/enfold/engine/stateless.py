@@ -12,6 +12,7 @@ from time import perf_counter
 from typing import Any, ClassVar
 
 from enfold import ledger, pipeline, wire
+from enfold.amounts import track_spending
 from enfold.budget import FREED_TARGET, SAFETY_MARGIN
 from enfold.condensation import (
     Condensation,
@@ -127,9 +128,11 @@ async def condense(
         if options.fits(static + request.tokens_before):
             answer = accept(plan, unchanged(plan, strategy.id, FITS), may_be_unchanged=True)
         else:
-            answer = await pipeline.run_strategy(request, plan)
+            with track_spending() as spent:
+                answer = await pipeline.run_strategy(request, plan)
     except NoGainError as error:
         answer = accept(plan, unchanged(plan, strategy.id, str(error)), may_be_unchanged=True)
+        answer = replace(answer, cost=spent.total())
     rendered = wire.render(_apply(conversation, request, answer))
     shortened = {edit.index: edit.shortenings for edit in answer.edits if edit.shortenings}
     written = ledger.write(

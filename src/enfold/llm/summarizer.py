@@ -92,6 +92,7 @@ class ModelSummarizer:
                 usage.cache_write_tokens,
             ),
             cost,
+            is_checked=True,
         )
 
     async def _reply(self, call: Call) -> ModelReply:

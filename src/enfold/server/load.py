@@ -70,7 +70,7 @@ class LoadGuard:
         self._callers_places: dict[bytes | str, asyncio.Semaphore] = {}
         self._bytes: dict[bytes | str, int] = defaultdict(int)
         self._all_bytes = 0
-        self._computing = _FairPlaces(self._limits.computing)
+        self._computing = _FairSemaphore(self._limits.computing)
         self._turns = asyncio.Semaphore(self._limits.large_requests)
         self._callers_turns: dict[bytes | str, asyncio.Semaphore] = {}
 
@@ -191,7 +191,7 @@ class LoadGuard:
             self._callers_turns.pop(key, None)
 
 
-class _FairPlaces:
+class _FairSemaphore:
     """A semaphore that serves callers in turn, one request of each at a time."""
 
     def __init__(self, count: int) -> None:

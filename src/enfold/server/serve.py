@@ -30,7 +30,7 @@ from enfold.server.metrics import Metrics
 from enfold.server.proxy.routes import open_proxy
 from enfold.server.request_log import log_to_standard_error
 from enfold.settings import ServerSettings, database_url, server_identity, server_settings
-from enfold.tokens import expect_long_run, warm
+from enfold.tokens import use_fastest_library_only, warm
 from enfold.wiring import open_engine
 
 DRAIN_SECONDS = 30
@@ -138,7 +138,7 @@ def run(options: ServeOptions, ready: Callable[[str], None]) -> None:
     """Serve until a signal; call `ready` with the address when the server answers."""
     log_to_standard_error(quiet=options.quiet)
     _keep_some_memory()
-    expect_long_run()
+    use_fastest_library_only()
     given = server_settings()
     if options.fd is not None:
         listener = socket.socket(fileno=options.fd)

@@ -44,7 +44,7 @@ from enfold.summaries import (
     fence_tokens,
     summary_tokens,
 )
-from enfold.summaries.checks import shorten, with_mentioned
+from enfold.summaries.checks import refuse_no_summary, shorten, with_mentioned
 from enfold.summaries.local import LOCAL, LocalSummarizer
 from enfold.summaries.prompts import validate
 from enfold.summaries.request import (
@@ -255,6 +255,8 @@ async def _ask(summarizer: Summarizer, request: SummaryRequest) -> Summary:
     record_cost(summary.cost)
     if not summary.text.strip():
         raise SummaryError(f"the summarizer {summary.author!r} gave an empty summary")
+    if not summary.is_checked:
+        await compute_async(refuse_no_summary, summary.text, request, repr(summary.author))
     return summary
 
 
@@ -372,10 +374,11 @@ class Native:
         review = None
         if self.means.reviewed:
             review = await compute_async(review_for, plan, frame)
-        most = None
-        if plan.target is not None:
-            most = plan.target - frame.tokens(plan)
-            most -= fence_tokens(plan.tokenizer, plan.summary_tokens)
+        # Without a target the view must become smaller at least.
+        most = (plan.tokens - 1 if plan.target is None else plan.target) - frame.tokens(plan)
+        most -= fence_tokens(plan.tokenizer, plan.summary_tokens)
+        if _SMALLEST_SUMMARY <= most < request.max_tokens:
+            request = replace(request, max_tokens=most)
         with track_spending() as spent:
             written = await write_summary(self.means.summarizer, request, review, most=most)
         summary, text = written.summary, add_words(written.summary.text, quotes)

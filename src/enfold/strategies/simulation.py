@@ -76,7 +76,7 @@ class _SimulatedSummarizer:
         self.calls += calls
         self.input_tokens += (calls - 1) * overhead + last + messages + sum(written[:-1])
         self.output_tokens += sum(written)
-        return Summary((_WORD * written[-1]).strip(), self.name, written[-1])
+        return Summary((_WORD * written[-1]).strip(), self.name, written[-1], is_checked=True)
 
 
 def _cost(calls: tuple[SummarizerCalls, ...], prices: Prices | None) -> EstimatedCost:

@@ -36,7 +36,9 @@ _MIN_EVIDENCE_IF_SHORT = 4.5
 _MAX_EVIDENCE_SHARE = 0.03
 """No more is required than this share of all the evidence that the input has."""
 _MIN_INPUT_EVIDENCE = 12.0
-"""An input with less evidence, which is a dozen rare words, gives no measure."""
+"""Of an input with less evidence, which is a dozen rare words, a summary shares one at least."""
+_LEAST_INPUT_EVIDENCE = 3.0
+"""An input with less evidence, which is three rare words, gives no measure."""
 _MIN_COVERAGE = 0.3
 _MIN_COVERAGE_IF_SHORT = 0.45
 """The least share of the words, weighted by rarity, that are words of the input."""
@@ -111,7 +113,8 @@ def fault_of(text: str, request: SummaryRequest) -> str:
         if word not in ignored and not word.isdigit()
     )
     if total < _MIN_INPUT_EVIDENCE:
-        return ""
+        shares_nothing = not evidence and total >= _LEAST_INPUT_EVIDENCE
+        return "the answer shares no word with the conversation" if shares_nothing else ""
     length = sum(source.counts.values())
     is_short = len(words) < _SHORT * min(request.max_tokens, length)
     required = _MIN_EVIDENCE_IF_SHORT if is_short else _MIN_EVIDENCE

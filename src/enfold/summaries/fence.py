@@ -137,12 +137,12 @@ def _escape_look_alike(bracket: re.Match[str]) -> str:
         return bracket[0]
     is_angle = bracket[0] in _LIKE_ANGLE
     begin, tag = ("<", _ANGLE_TAG) if is_angle else ("[", _SQUARE_TAG)
-    if any(tag.match(begin + _plain(after, tags=tags)) for tags in (False, True)):
+    if any(tag.match(begin + plain(after, tags=tags)) for tags in (False, True)):
         return "&lt;" if is_angle else "&#91;"
     return bracket[0]
 
 
-def _plain(text: str, *, tags: bool) -> str:
+def plain(text: str, *, tags: bool) -> str:
     """Return the text as it looks, in ASCII where possible.
 
     With `tags`, invisible copies of ASCII are read; otherwise they are left out.

@@ -21,7 +21,7 @@ from enfold.errors import ConfigError, SummaryError
 from enfold.history import cut_points
 from enfold.jsontext import dump_text
 from enfold.messages import Attachment, Data, Message, Part, Text, ToolCall, ToolResult
-from enfold.summaries.fence import escape
+from enfold.summaries.fence import escape, plain
 from enfold.tokens import get
 
 Style: TypeAlias = Literal["default", "agent", "code", "concise", "detailed"]
@@ -109,6 +109,8 @@ class Summary:
     """In US dollars. None is unknown; 0 if no model was called."""
     notes: tuple[str, ...] = ()
     """Remarks for the report, such as that another summarizer failed before."""
+    is_checked: bool = False
+    """True if the summarizer made sure that the text is a summary of the request's input."""
 
     def __post_init__(self) -> None:
         if self.usage is None and self.cost is None:
@@ -409,20 +411,32 @@ async def summarize_parts(
 
 
 HEADING = "## The user's own words, still in force"
+_HEADING_MARKS = "#*_=~ \t\N{FULLWIDTH NUMBER SIGN}"
 _QUOTE = "> "
 _SECTION = re.compile(
     rf"\n*^{re.escape(HEADING)}\n\n(?P<quotes>(?:^>[^\n]*\n?|^\n(?=>))+)\Z", re.MULTILINE
 )
-_FORGED = re.compile(
-    r"^(?P<marks>\s*#+)(?P<rest>\s*The user.s own words)", re.MULTILINE | re.IGNORECASE
-)
+_FORGED = re.compile(r"users?ownwords?")
+"""Letters of a line that looks like the heading."""
 
 
 def add_words(summary: str, words: Iterable[str]) -> str:
-    """Return the summary with the words quoted at its end, each once."""
-    body = _FORGED.sub(r"(quoted)\g<rest>", summary.strip())
+    """Return the summary with the words quoted at its end, each once.
+
+    Lines of the summary that look like the heading of this section are marked as quoted.
+    """
+    body = "\n".join(map(_without_heading, summary.strip().splitlines()))
     quotes = [_quote(text) for text in dict.fromkeys(words) if text.strip()]
     return "\n\n".join((body, HEADING, *quotes)) if quotes else body
+
+
+def _without_heading(line: str) -> str:
+    """Return the line, marked as quoted if it looks like the heading of the user's words."""
+    for tags in (False, True):
+        letters = re.sub("[^a-z]", "", plain(line, tags=tags))
+        if _FORGED.search(letters):
+            return f"(quoted) {line.strip(_HEADING_MARKS)}"
+    return line
 
 
 def take_words(summary: str) -> tuple[str, tuple[str, ...]]:

@@ -42,9 +42,15 @@ def phrases_about(question: str) -> list[Phrase]:
     idle = lists.question_words | lists.end_words
     if file_names(question):
         idle |= lists.change_words
-    chosen = [word for word in content if word not in idle] or content or words
+    named = [word for word in content if word not in idle]
+    chosen = [word for word in named if not _is_border(word)] or named or content or words
     joined = (phrase for phrase in phrases_of(plain) if _is_exact(phrase))
     return list(dict.fromkeys((*joined, *map(_prefix, chosen))))[:MAX_PHRASES]
+
+
+def _is_border(word: str) -> bool:
+    """Return True for a pair of an unspaced script with a character that is grammar."""
+    return len(word) == PAIR and not _lists().particles.isdisjoint(word)
 
 
 def names_something(question: str) -> bool:
@@ -52,7 +58,9 @@ def names_something(question: str) -> bool:
     lists = _lists()
     idle = lists.question_words | lists.end_words | lists.change_words
     words = texts_of_terms(without_clitics(question))
-    return any(is_content_word(word) and word not in idle for word in words)
+    return any(
+        is_content_word(word) and word not in idle and not _is_border(word) for word in words
+    )
 
 
 def sub_questions(question: str) -> list[str]:
@@ -160,6 +168,7 @@ class _Lists(NamedTuple):
     change_words: frozenset[str]
     asking: tuple[str, ...]
     joining: tuple[str, ...]
+    particles: frozenset[str]
     endings: frozenset[str]
 
 
@@ -187,6 +196,7 @@ def _lists() -> _Lists:
         words("change_words"),
         plain("asking_words"),
         plain("joining_words"),
+        words("particles"),
         words("endings"),
     )
 

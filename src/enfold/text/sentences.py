@@ -23,6 +23,7 @@ from enfold.text.words import (
     STOPS,
     UNSPACED,
     UNSPACED_CLOSING,
+    UNSPACED_ENDS,
     UNSPACED_PAUSES,
     UNSPACED_STOPS,
     texts_of_terms,
@@ -55,6 +56,8 @@ class TextPiece(NamedTuple):
 LONG_SENTENCE = 120
 """Characters. A longer sentence is divided into clauses."""
 _MIN_CLAUSE = 60
+_RUN_WORDS, _LONG_RUN = 25, 200
+"""Words or characters of a run of sentences, at least, unless the line ends before."""
 _MIN_PHRASE = 24
 _MAX_PIECE = 600
 """Characters of a piece, whether it is a whole sentence or not."""
@@ -147,6 +150,28 @@ def phrases(line: str) -> list[TextPiece]:
         elif held:
             found.append(TextPiece(TextForm.SENTENCE, held, begins_line=not found))
     return found
+
+
+def in_runs(found: Iterable[TextPiece]) -> Iterator[TextPiece]:
+    """Yield the pieces; neighbouring sentences of a line are joined until they say enough."""
+    run: TextPiece | None = None
+    for piece in found:
+        if run is None:
+            run = piece
+        elif piece.begins_line or _is_run(run) or {run.form, piece.form} != {TextForm.SENTENCE}:
+            yield run
+            run = piece
+        else:
+            joint = "" if run.text.endswith(UNSPACED_ENDS) else " "
+            run = run._replace(text=f"{run.text}{joint}{piece.text}")
+    if run is not None:
+        yield run
+
+
+def _is_run(piece: TextPiece) -> bool:
+    density = _DENSITY if UNSPACED.search(piece.text) else 1
+    is_long = len(piece.text) * density >= _LONG_RUN
+    return is_long or len(piece.text.split()) >= _RUN_WORDS
 
 
 def _add_sentence(sentence: str, found: list[TextPiece]) -> None:
@@ -279,6 +304,15 @@ def unspaced_cues(text: str) -> int:
     for entry in _NOT_A_PAIR.findall(text):
         found |= _UNSPACED[entry]
     return found
+
+
+def corrects(text: str) -> bool:
+    """Return True if a text says that something is otherwise than before."""
+    words = texts_of_terms(text)
+    found = phrase_cues(text, words) | unspaced_cues(text)
+    for word in words:
+        found |= _WORDS.get(word, 0) | PAIR_CUES.get(word, 0)
+    return bool(found & Cue.CORRECTION)
 
 
 @lru_cache(maxsize=16_384)

@@ -21,8 +21,8 @@ from enfold.tokens.tokenizers import (
     Correction,
     Tokenizer,
     correction,
-    expect_long_run,
     get,
+    use_fastest_library_only,
     warm,
 )
 
@@ -40,7 +40,7 @@ __all__ = [
     "count_message",
     "count_messages",
     "counting_threads",
-    "expect_long_run",
     "get",
+    "use_fastest_library_only",
     "warm",
 ]

@@ -14,7 +14,7 @@ from nicegui import ui
 
 from enfold.amounts import number
 from enfold.engine import Session, recall
-from enfold.engine.changes import MessagePlaces, Standing
+from enfold.engine.changes import MessagePlaces, MessageState
 from enfold.engine.inspection import read_messages, read_placement
 from enfold.engine.recall import RecallAnswer
 from enfold.engine.state import message_of
@@ -30,7 +30,7 @@ PAGE = 50
 """Messages on a page."""
 _MOST_HITS = 50
 
-_STATES: Mapping[Standing, tuple[str, Tone, str]] = {
+_STATES: Mapping[MessageState, tuple[str, Tone, str]] = {
     "shown": ("in context", "good", "The model receives this message unchanged."),
     "shortened": ("shortened", "warm", "The model receives a shortened form."),
     "summarized": ("summarized", "plain", "The model receives a summary in its place."),
@@ -225,10 +225,10 @@ def _pages(session: str, query: HistoryQuery, page: int, depth: int) -> None:
             )
 
 
-def _state_badge(session: str, places: MessagePlaces, standing: Standing) -> None:
+def _state_badge(session: str, places: MessagePlaces, state: MessageState) -> None:
     """Show if the model receives a message, with a link to the compression that changed it."""
-    name, tone, meaning = _STATES[standing]
-    if standing == "shown":
+    name, tone, meaning = _STATES[state]
+    if state == "shown":
         badge(name, tone).tooltip(meaning)
         return
     with ui.link(target=path_of(session, f"changes/{places.snapshot}")).tooltip(meaning):
@@ -238,15 +238,15 @@ def _state_badge(session: str, places: MessagePlaces, standing: Standing) -> Non
 def _message(
     session: str, row: StoredMessage, places: MessagePlaces, query: HistoryQuery, pins: Pins
 ) -> None:
-    standing = places.standing(row.depth)
-    article = ui.element("article").classes(f"ef-past-message ef-past-message-{standing}")
+    state = places.state(row.depth)
+    article = ui.element("article").classes(f"ef-past-message ef-past-message-{state}")
     article.props(f"id=m{row.depth}")
     if row.depth == query.message:
         article.classes("ef-past-message-target")
     with article:
         with ui.element("div").classes("ef-row ef-dotted ef-small ef-soft"):
             ui.label(message_text.place_text(row.depth, row.role))
-            _state_badge(session, places, standing)
+            _state_badge(session, places, state)
             figures.age(row.created_at)
             figures.count(row.tokens, "tokens")
             pins.add_button(row.id, row.depth)

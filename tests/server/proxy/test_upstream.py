@@ -63,6 +63,11 @@ def test_cookies_and_rights_of_the_providers_site_are_not_passed_on() -> None:
     given = [
         (b"Set-Cookie", b"__cf_bm=x"),
         (b"access-control-allow-origin", b"*"),
+        (b"Clear-Site-Data", b'"*"'),
+        (b"Refresh", b"0; url=/"),
+        (b"Reporting-Endpoints", b"a"),
+        (b"Cross-Origin-Resource-Policy", b"cross-origin"),
+        (b"Date", b"Tue, 17 Nov 2026 18:00:00 GMT"),
         (b"content-type", b"application/json"),
     ]
     assert response_headers(given) == [(b"content-type", b"application/json")]

@@ -103,7 +103,7 @@ def test_every_marker_of_a_strategy_opens(
             (text_of(pair.after.parts), text_of(pair.original.parts))
             for stretch in found.stretches
             for pair in stretch.pairs
-            if pair.after is not None and pair.fate == "edited"
+            if pair.after is not None and pair.change == "edited"
         ]
 
     pairs = in_engine(tmp_path_factory.mktemp("markers") / "chats.db", shortened)

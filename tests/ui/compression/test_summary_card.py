@@ -25,8 +25,8 @@ def test_the_card_knows_the_messages_behind_its_summary(tmp_path: Path) -> None:
         done = await session.compress(keep_first=2)
         (snapshot,) = await session.summaries()
         rows = await read_summarized(engine, session, snapshot)
-        standing = await read_placement(engine, session)
-        gone = [depth for depth in range(1, 61) if standing.standing(depth) == "summarized"]
+        places = await read_placement(engine, session)
+        gone = [depth for depth in range(1, 61) if places.state(depth) == "summarized"]
         return [row.depth for row in rows], gone, done.messages
 
     depths, gone, count = in_engine(tmp_path / "chats.db", places)

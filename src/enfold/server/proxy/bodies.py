@@ -49,7 +49,7 @@ FactsKey: TypeAlias = bytes
 
 _MAX_OUTPUT = 2**53
 """Tokens. A larger limit of the reply is the same as none, and would overflow in JSON."""
-_MAX_FACTS = 50_000
+_MAX_FACTS = 25_000
 """Messages whose facts are cached; about 300 bytes each."""
 _THREAD_BYTES = 50_000
 """Bytes of new messages from which they are counted in a thread."""

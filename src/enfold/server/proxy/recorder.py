@@ -279,7 +279,7 @@ async def complete_request(
     return CompletedRequest(completed, found.session, found.response.snapshot is not None)
 
 
-def thread_of(body: RequestBody) -> str | None:
+def provider_conversation_id(body: RequestBody) -> str | None:
     """Return the id of the conversation at the provider that a request continues, if it names one.
 
     Its history is never known for certain, because other clients may change it there.

@@ -54,7 +54,7 @@ from enfold.server.proxy.recorder import (
     UsageWriter,
     can_be_continued,
     complete_request,
-    thread_of,
+    provider_conversation_id,
 )
 from enfold.server.proxy.turn import (
     ForwardedRequest,
@@ -198,8 +198,8 @@ class Proxy:
         )
         completed = await complete_request(self._responses, namespace, body)
         if completed is None:
-            if name is None and (thread := thread_of(body)) is not None:
-                request = replace(request, session=conversation_name(namespace, thread))
+            if name is None and (conversation := provider_conversation_id(body)) is not None:
+                request = replace(request, session=conversation_name(namespace, conversation))
             return request, HISTORY_NOT_VISIBLE
         if not completed.body.messages:
             return request, NOT_UNDERSTOOD
@@ -341,8 +341,8 @@ class Proxy:
         save: SaveReply | None = None
         if analysis is not None and can_be_continued(request.body):
             save = partial(self._save_reply, self._pipeline.save_reply, analysis)
-        elif forwarded is None and thread_of(request.body) is not None:
-            save = partial(self._save_reply, self._pipeline.save_thread, request)
+        elif forwarded is None and provider_conversation_id(request.body) is not None:
+            save = partial(self._save_reply, self._pipeline.save_provider_conversation, request)
         return ResponseRecorder(
             RecordedResponse(request.body.wire, response.headers), on_close, save
         )

@@ -97,8 +97,8 @@ _MIN_SHARED = 4
 """Messages that two histories share at least if one is a variant of the other."""
 _MAX_COMPRESSED = 50
 """Histories that are remembered to find variants; about 80 bytes for each message."""
-_MAX_LIMIT_TASKS = 1_000
-"""Models whose limits are asked for at most: clients may send any name."""
+_MAX_MODELS = 1_000
+"""Models that are remembered, and whose limits are asked for: clients may send any name."""
 _MIN_WINDOW = 1_000
 _FEW_MESSAGES = 20
 """Messages that are given to the store although it may have them: it recognises them, too."""
@@ -401,7 +401,7 @@ class ProxyPipeline:
         if (
             connection is None
             or request.model in self._limit_tasks
-            or len(self._limit_tasks) > _MAX_LIMIT_TASKS
+            or len(self._limit_tasks) > _MAX_MODELS
         ):
             return
 
@@ -444,7 +444,7 @@ class ProxyPipeline:
             # The client still has its reply; requests that continue from it are passed on as is.
             _log.warning("session %s: a response was not kept: %s", analysis.name, error)
 
-    async def save_thread(self, request: ProxyRequest, reply: Reply) -> None:
+    async def save_provider_conversation(self, request: ProxyRequest, reply: Reply) -> None:
         """Append a request and its reply to the recorded part of the same conversation."""
         if request.session is None or not is_complete_reply(reply):
             return
@@ -452,7 +452,7 @@ class ProxyPipeline:
         try:
             sent = await parse_messages(request.body.messages, dialect, request.arrived_at)
             replied = [parse_message(dumps(item), dialect) for item in reply.messages]
-            await self._conversations.record_thread(
+            await self._conversations.record_provider_conversation(
                 request.namespace, request.session, request.sender, [*sent, *replied], tokenizer
             )
         except (InputError, StoreError) as error:
@@ -465,6 +465,7 @@ class ProxyPipeline:
             **self._background.sizes(),
             "compressed_histories": len(self._compressed),
             "recording": len(self._waiting),
+            "models": len(self._limit_tasks) + len(self._tokenizers),
         }
 
     async def idle(self) -> None:
@@ -498,7 +499,8 @@ class ProxyPipeline:
             self._ask_limits(request)
             model = config.within(recognised.settings.window).within(request.window)
         if model.tokenizer != tokenizer:
-            self._tokenizers[request.model] = model.tokenizer
+            if len(self._tokenizers) < _MAX_MODELS:
+                self._tokenizers[request.model] = model.tokenizer
             facts = await self._facts(request, model.tokenizer)
         counted = self._facts_cache.overhead_tokens
         system, tools = await counted(body.overhead, dialect, model.tokenizer)
@@ -807,6 +809,7 @@ class ProxyPipeline:
         """Record requests in few transactions."""
         together: list[Recording] = []
         for analysis in analyses:
+            await asyncio.sleep(0)  # requests go on between two that are parsed
             try:
                 recording = await self._recording_of(await self._recognise_again(analysis))
             except EnfoldError as error:
@@ -863,11 +866,11 @@ def _warn_of_long_replies(analysis: RequestAnalysis) -> None:
     """Warn once per model that a client asks for replies longer than the history's limit."""
     max_output = analysis.body.max_output() or 0
     if max_output > analysis.decision.limit:
-        _say_that_replies_are_long(analysis.request.model, max_output)
+        _log_long_replies(analysis.request.model, max_output)
 
 
-@lru_cache(maxsize=_MAX_LIMIT_TASKS)
-def _say_that_replies_are_long(model: str, max_output: int) -> None:
+@lru_cache(maxsize=_MAX_MODELS)
+def _log_long_replies(model: str, max_output: int) -> None:
     _log.warning(
         "%s: a client asks for replies of up to %d tokens, too many for its window; at most half "
         "of its window is reserved for a reply. Set a lower maximum in the client",

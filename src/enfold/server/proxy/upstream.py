@@ -42,7 +42,23 @@ _CONNECTION_HEADERS = frozenset(
 _AUTOMATIC_HEADERS = frozenset({"user-agent", "accept", "accept-encoding", "content-type"})
 """Headers that aiohttp adds unless it is told not to."""
 _CONNECT_SECONDS = 30.0
-_OF_PROVIDERS_SITE = (b"set-cookie", b"access-control-", b"strict-transport-security", b"alt-svc")
+_OF_PROVIDERS_SITE = (
+    b"access-control-",
+    b"alt-svc",
+    b"clear-site-data",
+    b"content-security-policy",
+    b"cross-origin-",
+    b"date",
+    b"nel",
+    b"permissions-policy",
+    b"refresh",
+    b"report",
+    b"service-worker-",
+    b"set-cookie",
+    b"strict-transport-security",
+    b"timing-allow-origin",
+)
+"""How the names of such headers begin; the server writes its own date."""
 _MAX_HEADER_BYTES = 64 * 1024
 _RESEND_SECONDS = 1.0
 """Seconds in which a reset shows that an idle connection was closed."""
@@ -256,7 +272,7 @@ def forwarded_headers(headers: Iterable[Header]) -> list[Header]:
 def response_headers(headers: Iterable[Header]) -> list[Header]:
     """Return the headers of a provider's response that the client gets.
 
-    Cookies and rights for web pages are those of the provider's own site.
+    Cookies, rights and orders for web pages are those of the provider's own site.
     """
     return [
         (name, value)

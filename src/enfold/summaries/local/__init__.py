@@ -48,7 +48,7 @@ def summarize(request: SummaryRequest) -> Summary:
         text = _few_words(request)
         if tokenizer.count(text) > request.target:
             raise SummaryError(f"no summary fits into {request.target:,} tokens; allow more")
-        return Summary(text, LOCAL, tokenizer.count(text))
+        return Summary(text, LOCAL, tokenizer.count(text), is_checked=True)
     limit = min(request.target, _useful_length(request, material))
     headings = True
     if request.style == "concise":
@@ -56,7 +56,7 @@ def summarize(request: SummaryRequest) -> Summary:
     text = hide(Composition(material, limit, tokenizer, headings=headings).compose())
     if not text:
         raise SummaryError(f"no summary fits into {limit:,} tokens; allow more")
-    return Summary(text, LOCAL, tokenizer.count(text))
+    return Summary(text, LOCAL, tokenizer.count(text), is_checked=True)
 
 
 def _few_words(request: SummaryRequest) -> str:

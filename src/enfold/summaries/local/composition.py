@@ -36,7 +36,7 @@ from enfold.summaries.local.units import (
     replaced,
 )
 from enfold.summaries.request import AGENT_SECTIONS, Style, SummaryRequest, day_of
-from enfold.text.sentences import Cue, TextForm, TextPiece, phrases
+from enfold.text.sentences import Cue, TextForm, TextPiece, in_runs, phrases
 from enfold.text.words import PAUSES, UNSPACED_ENDS
 from enfold.tokens import Tokenizer
 
@@ -326,7 +326,8 @@ def _runs(line: str, section: str) -> tuple[str, Iterator[Iterable[TextPiece]]]:
         return "", iter([(TextPiece(TextForm.TOOL, line, begins_line=True),)])
     named = _SPEAKER.match(line)
     speaker, text = (named[1], line[named.end() :]) if named else ("", line)
-    return speaker, (_pieces(run) for run in text.split(GAP))
+    runs = (_pieces(run) for run in text.split(GAP))
+    return speaker, runs if speaker in UNNAMED else map(in_runs, runs)
 
 
 def _pieces(run: str) -> Iterator[TextPiece]:
@@ -569,7 +570,7 @@ def _choose_entries(
 
 _EARLIER_LINES = 0.7
 _EARLIER_INDEX = 0.2
-_NEW_INDEX = 0.2
+_NEW_INDEX, _NEW_INDEX_OF_MEETING = 0.2, 0.25
 _STATE_SHARE = 0.45
 _OPENING = 0.15
 _RULES_SHARE = 0.58
@@ -637,7 +638,8 @@ class Composition:
             self._add_to_index(material.all_earlier, int(budget * _EARLIER_INDEX))
         reserve = 0
         if not earlier and budget >= _INDEX_FROM:
-            reserve = int(min(budget * _NEW_INDEX, _MAX_NEW_INDEX))
+            share = _NEW_INDEX_OF_MEETING if material.people else _NEW_INDEX
+            reserve = int(min(budget * share, _MAX_NEW_INDEX))
         selection.fill(new, budget - self._index_tokens - reserve)
         selection.fill(earlier, budget - self._index_tokens, min_worth=0, min_new=_SAME)
         if budget >= _INDEX_FROM:

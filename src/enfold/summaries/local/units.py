@@ -33,7 +33,15 @@ from enfold.summaries.request import day_of
 from enfold.text.grammar import phrases_in
 from enfold.text.harness import FENCED_BLOCK, spans
 from enfold.text.rules import find_rules
-from enfold.text.sentences import WORD_CUES, Cue, TextForm, phrase_cues, pieces
+from enfold.text.sentences import (
+    WORD_CUES,
+    Cue,
+    TextForm,
+    TextPiece,
+    in_runs,
+    phrase_cues,
+    pieces,
+)
 from enfold.text.words import PAUSES, QUESTION_MARKS, QUOTES
 
 TARGET_LENGTH = 120
@@ -478,7 +486,11 @@ def _counted(texts: list[str]) -> str:
 
 
 def _draft_text(text: str, origin: Origin) -> Iterator[UnitDraft]:
-    for form, piece, begins_line in pieces(text):
+    found: Iterable[TextPiece] = pieces(text)
+    if origin.speaker not in UNNAMED:
+        # A sentence of a discussion ("I thought maybe we should") says little without the next.
+        found = in_runs(found)
+    for form, piece, begins_line in found:
         if form is TextForm.CODE:
             for lines in _code_lines(piece):
                 yield UnitDraft(lines, form, origin)

@@ -49,7 +49,7 @@ def show_comparison(found: Comparison) -> None:
         for name in ("Before", "After"):
             ui.label(name).classes("ef-compare-head").props("role=heading aria-level=2")
         rows = tuple(_rows(found))
-        first = next((row for row in rows if row.fate == "summarized"), None)
+        first = next((row for row in rows if row.change == "summarized"), None)
 
         def show(row: MessageRun) -> None:
             is_new = row is first and found.is_summary_new
@@ -57,7 +57,7 @@ def show_comparison(found: Comparison) -> None:
             if summary is not None:
                 _summarized(row, summary, found.summary_before)
             else:
-                _SHOW[row.fate](row)
+                _SHOW[row.change](row)
 
         if found.summary_after is not None and not found.is_summary_new:
             with _side("Before and after", "ef-across", label="Summary, unchanged"):
@@ -69,7 +69,7 @@ def show_comparison(found: Comparison) -> None:
 def _rows(found: Comparison) -> Iterator[MessageRun]:
     """Yield the rows: an edited message has a row of its own."""
     for run in found.stretches:
-        if run.fate == "edited":
+        if run.change == "edited":
             yield from (MessageRun("edited", (pair,)) for pair in run.pairs)
         else:
             yield run
