@@ -146,7 +146,7 @@ LATE_PLACES = ("cli.chat.terminal", "ui")
 
 BROAD_EXCEPTS = {
     "bulk.workers.run_item": "the error is raised where the result is taken",
-    "bulk.workers._settle": "a library's fault is told to whoever waits for the result",
+    "bulk.workers._settle": "a library's fault is raised to the caller that waits for the result",
     "bulk.run._collect": "one conversation of thousands must not cost the others",
     "server.request_log._answer": "an uncaught error becomes an answer with an id, and is logged",
     "queue.shared._hand_over": "a sink is foreign code, and its messages must not be lost",

@@ -47,7 +47,7 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
 
 @dataclass(frozen=True, slots=True)
 class Kills:
-    """How often each kind of process is killed."""
+    """Number of kills of each kind of process."""
 
     library: int
     imports: int

@@ -164,7 +164,7 @@ class Findings:
 
     requests: int
     breaks: int
-    """How often the beginning of a request was not the whole request before it."""
+    """Number of requests that do not begin with the whole request before them."""
     without_rule: list[tuple[int, str]]
     without_prompt: list[int]
 

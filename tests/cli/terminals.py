@@ -56,7 +56,7 @@ class Terminal:
             return False
         try:
             chunk = os.read(self.ours, 1 << 16)
-        except OSError:  # so Linux says that nobody is at the other end any more
+        except OSError:  # Linux raises it when the other end is closed
             return False
         self.shown += chunk
         return bool(chunk)

@@ -26,7 +26,7 @@ class _ChatServer(BaseHTTPRequestHandler):
         self._answer(200, {"data": [{"id": "tiny", "max_model_len": 2_048}]})
 
     answers = 0
-    """How often it answered since the server began."""
+    """Number of answers since the server began."""
 
     def do_POST(self) -> None:
         request = loads(self.rfile.read(int(self.headers["content-length"])))

@@ -367,7 +367,7 @@ async def test_a_bad_answer_changes_nothing_and_blocks_with_one_clear_message(
     calls = len(gateway.calls)
     with pytest.raises(BlockedError):
         await session.prepare("What now?")
-    assert len(gateway.calls) == calls  # it waits, and asks nobody
+    assert len(gateway.calls) == calls  # it waits, and calls no model
     gateway.script(SUMMARY)
     assert (await session.retry()).compressed
     assert (await session.prepare("What now?")).decision.action == "keep"

@@ -222,7 +222,7 @@ async def test_a_failure_half_way_drops_what_came_and_keeps_the_question(bench: 
         (assistant(" \n"), "answered nothing"),
         (assistant("Let me look.", call("c1")), "called a tool"),
     ],
-    ids=["empty", "a tool nobody offered"],
+    ids=["empty", "a tool that was not offered"],
 )
 async def test_an_invalid_reply_is_refused(message: object, words: str, bench: Bench) -> None:
     session = await bench.session()

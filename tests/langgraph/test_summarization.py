@@ -240,7 +240,7 @@ async def test_an_asynchronous_summarization_can_be_cancelled() -> None:
     assert kept == []
 
 
-# What LangMem gets wrong.
+# Faults of LangMem.
 
 
 def test_results_of_parallel_calls_stay_with_their_calls() -> None:

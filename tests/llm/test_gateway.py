@@ -422,6 +422,6 @@ async def test_errors_and_logs_contain_neither_key_nor_messages(
             assert WORDS not in output, case
             assert error.__context__ is None, "there, others would find the library's words"
     output = log.getvalue() + repr(gateway) + repr(connection) + repr(vars(gateway))
-    assert "127.0.0.1" in output, "or nobody was listening"
+    assert "127.0.0.1" in output, "or no server was listening"
     assert KEY not in output
     assert WORDS not in output

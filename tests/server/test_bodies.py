@@ -171,7 +171,7 @@ async def test_without_brotli_the_server_says_what_to_install(
 async def test_a_body_that_does_not_come_is_given_up() -> None:
     async def waiting() -> dict[str, object]:
         await asyncio.sleep(60)
-        raise AssertionError("nobody waits so long")
+        raise AssertionError("the wait is too long")
 
     async def read(scope: object, receive: object, send: object) -> None:
         await receive()  # type: ignore[operator] # an ASGI callable

@@ -40,5 +40,5 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @schema.parametrize()
 @settings(max_examples=8, suppress_health_check=list(HealthCheck))
 def test_every_answer_is_as_described(case: Case[Any], address: str) -> None:
-    # What the schema allows may still be wrong: a setting that does not exist, a taken name.
+    # Values that the schema allows may still be wrong: a setting that does not exist, a taken name.
     case.call_and_validate(base_url=address, excluded_checks=[positive_data_acceptance])

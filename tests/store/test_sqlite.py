@@ -94,7 +94,7 @@ asyncio.run(main())
 
 @pytest.fixture
 def filled(url: str) -> int:
-    """How many messages were written when no file could grow any more.
+    """Return the number of messages written when no file could grow any more.
 
     A file that may not grow is to SQLite what a disk without room is.
     """

@@ -116,7 +116,7 @@ def test_truncation_keeps_a_tenth_more_of_typed_text_than_native() -> None:
 
 
 def calls_of(how: Mapping[str, Any], reads: int) -> int:
-    """How many functions a condensation calls."""
+    """Return the number of functions that a condensation calls."""
     messages = loads(written(reads))
     asyncio.run(enfold.condense(messages, **how))  # counts are stored, modules are loaded
     calls = 0

@@ -63,7 +63,7 @@ def test_chars4_is_a_quarter_of_the_characters() -> None:
     assert get("chars4").count_many(["", "abc", "abcd", "x" * 4_003]) == [0, 0, 1, 1_000]
 
 
-# What was counted is not counted again.
+# Counted texts are not counted again.
 
 
 def recording(calls: list[list[str]]) -> Callable[[], CountTexts]:

@@ -141,7 +141,7 @@ async def test_ten_thousand_messages_are_there_at_once(page: Page, server: Proce
     await open_history(page, server, "huge")
     await expect(page.get_by_text("Messages 9,951 to 10,000 of 10,000").first).to_be_visible()
     assert await page.locator("article").count() == 50
-    print(f"opened in {perf_counter() - started:.2f} s")  # noqa: T201 - for whoever measures
+    print(f"opened in {perf_counter() - started:.2f} s")  # noqa: T201 - for measurements
 
 
 @pytest.mark.parametrize("session", ["long", "odd%20%2F%20one"])

@@ -65,7 +65,7 @@ LOOP: dict[str, Any] = {
 }
 
 
-# What comes in
+# Parsing
 
 
 def test_a_request_is_read_into_typed_values() -> None:
@@ -133,7 +133,7 @@ def test_a_message_keeps_the_id_that_it_came_with() -> None:
     assert anthropic.parse_message({"role": "user", "content": "x", "id": 7}).id is None
 
 
-# What goes out again
+# Rendering
 
 
 def test_real_conversations_come_back_as_they_were(data_dir: Path) -> None:
@@ -250,7 +250,7 @@ def test_a_tool_can_be_added() -> None:
     ]
 
 
-# What is refused
+# Refused values
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ TRIP: dict[str, Any] = {
 }
 
 
-# What comes in
+# Parsing
 
 
 def test_a_body_is_read_into_typed_values() -> None:
@@ -107,7 +107,7 @@ def test_a_body_is_read_into_typed_values() -> None:
     assert [message.extras for message in conversation.messages] == [question, reply, answered]
 
 
-# What goes out again
+# Rendering
 
 
 @given(conversations)
@@ -214,7 +214,7 @@ def test_role_id_and_name_can_be_changed() -> None:
     }
 
 
-# What is refused
+# Refused values
 
 
 def _content(*blocks: Any) -> list[dict[str, Any]]:

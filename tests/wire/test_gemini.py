@@ -74,7 +74,7 @@ LOOP: dict[str, Any] = {
 }
 
 
-# What comes in
+# Parsing
 
 
 def test_a_request_is_read_into_typed_values() -> None:
@@ -197,7 +197,7 @@ def test_a_single_message_counts_its_own_calls() -> None:
     assert ids == ["read#1", "read#2", "now#1"]
 
 
-# What goes out again
+# Rendering
 
 
 def test_a_result_with_an_empty_name_comes_back_as_it_was() -> None:
@@ -306,7 +306,7 @@ def test_a_tool_can_be_added() -> None:
     ]
 
 
-# What is refused
+# Refused values
 
 
 @pytest.mark.parametrize(

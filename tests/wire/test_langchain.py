@@ -89,7 +89,7 @@ def weather(shape: str) -> list[Any]:
     return [make_message(shape, type_, {"type": type_, **fields}) for type_, fields in WEATHER]
 
 
-# What comes in
+# Parsing
 
 
 @pytest.mark.parametrize("shape", DICTS)
@@ -177,7 +177,7 @@ def test_blocks_of_all_providers_become_parts(block: Any, part: Part) -> None:
     assert without_extras(message.parts) == without_extras((part,))
 
 
-# What goes out again
+# Rendering
 
 
 @given(langchain_values.messages)
@@ -569,7 +569,7 @@ def test_messages_that_only_a_graph_understands_stay_behind() -> None:
     assert openai.render(conversation) == [{"role": "user", "content": "Hi"}]
 
 
-# What is refused
+# Refused values
 
 
 @pytest.mark.parametrize(

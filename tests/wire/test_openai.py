@@ -28,7 +28,7 @@ from tests.wire.round_trips import edited, parts_of, swapped
 _REASONING_FIELDS = tuple(values.thoughts)
 
 
-# What was not touched comes back as it was.
+# Untouched messages come back unchanged.
 
 
 @given(values.conversations)
@@ -60,7 +60,7 @@ def test_an_unusual_message_comes_back_as_it_was(raw: Any) -> None:
     assert dumps(openai.render_message(openai.parse_message(raw))) == dumps(raw)
 
 
-# What the typed fields say.
+# Typed fields.
 
 
 def test_a_request_is_read() -> None:
@@ -339,7 +339,7 @@ def test_tools_can_be_added_changed_and_removed() -> None:
     assert openai.render(replace(conversation, tools=())) == {"messages": []}
 
 
-# What came from another dialect is translated.
+# Messages of other dialects are translated.
 
 
 @given(values.foreign_conversations)
@@ -597,7 +597,7 @@ def test_a_part_in_the_wrong_place_is_refused() -> None:
         openai.render_message(Message("user", (ToolCall("a", "f", "{}"),), dialect="openai"))
 
 
-# What is not of the dialect is refused, with its place.
+# Foreign values are refused, with their place.
 
 
 def message(**fields: Any) -> Any:

@@ -32,7 +32,7 @@ parse_message = openai_responses.parse_message
 render_message = openai_responses.render_message
 
 
-# What was not touched comes back as it was.
+# Untouched messages come back unchanged.
 
 
 @given(values.conversations)
@@ -67,7 +67,7 @@ def test_an_unusual_body_comes_back_as_it_was(body: Any) -> None:
     assert dumps(render(parse(body))) == dumps(body)
 
 
-# What the typed fields say.
+# Typed fields.
 
 
 def test_a_request_is_read() -> None:
@@ -356,7 +356,7 @@ def test_tools_can_be_added_changed_and_removed() -> None:
     assert render(replace(conversation, tools=())) == {"input": []}
 
 
-# What came from another dialect is translated.
+# Messages of other dialects are translated.
 
 
 @given(foreign_conversations)
@@ -549,7 +549,7 @@ def test_reasoning_made_by_hand_is_refused() -> None:
         render_message(message)
 
 
-# What is not of the dialect is refused, with its place.
+# Foreign values are refused, with their place.
 
 
 def with_blocks(*blocks: Any) -> Any:

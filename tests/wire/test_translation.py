@@ -222,7 +222,7 @@ def _from_elsewhere(value: Any) -> Any:
     return replace(value, **changes)
 
 
-# What only some dialects can say
+# Features of some dialects
 
 
 def _parts(conversation: Conversation, kind: type) -> list[Any]:

@@ -57,4 +57,4 @@ class ProviderProtocol:
     overflow: ScriptedAnswer
     """The request is too long for the model."""
     credential: str = KEY
-    """What the server is shown."""
+    """The credential that the server receives."""

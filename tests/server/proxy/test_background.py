@@ -125,7 +125,7 @@ async def test_a_session_that_is_idle_is_compressed_before_its_cache_expires() -
     background.consider(KEY, at(74_000), 0, Compression(), work)
     assert work.begun == 0
     async with asyncio.timeout(60):
-        while not work.begun:  # noqa: ASYNC110 - a timer tells nobody
+        while not work.begun:  # noqa: ASYNC110 - a timer sets no event
             await asyncio.sleep(0.01)
     await background.close()
 

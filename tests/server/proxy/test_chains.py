@@ -25,7 +25,7 @@ class Keeper:
     contexts: dict[str, list[Any]] = field(default_factory=dict)
     items: dict[str, Any] = field(default_factory=dict)
     shown: list[list[Any]] = field(default_factory=list)
-    """What the model was shown, each time."""
+    """The contexts that the model was shown, in order."""
 
     def answer(self, request: Any, body: Any) -> Response | None:
         if not request.url.path.endswith("/responses"):

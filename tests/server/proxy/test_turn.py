@@ -97,7 +97,7 @@ class Chat:
             await self._on.proxy.idle()
             # A compression that has begun takes a moment until it asks for a summary.
             async with asyncio.timeout(60):
-                while (  # noqa: ASYNC110 - a background task tells nobody
+                while (  # noqa: ASYNC110 - a background task sets no event
                     self._on.proxy.cache_sizes()["background_running"] and not happened(reply)
                 ):
                     await asyncio.sleep(0.01)
@@ -115,7 +115,7 @@ async def chat(on: Stage) -> AsyncIterator[Chat]:
 
 async def _eventually(is_so: Callable[[], Awaitable[Any]]) -> None:
     async with asyncio.timeout(60):
-        while not await is_so():  # noqa: ASYNC110 - the queue tells nobody
+        while not await is_so():  # noqa: ASYNC110 - the queue sets no event
             await asyncio.sleep(0.01)
 
 

@@ -31,7 +31,7 @@ class Rule(CamelModel):
 
 
 class Config(CamelModel):
-    """What can be set of it."""
+    """The options."""
 
     eager: bool = Field(default=False, description="Whether it hurries")
     depth: int = Field(default=3, description="How deep it goes", ge=1, le=9)

@@ -86,7 +86,7 @@ def test_streamed_and_whole_are_the_same_reply(
     assert streamed.usage == whole.usage
     assert whole.usage.input_tokens == INPUT
     assert whole.usage.output_tokens == OUTPUT * len(rounds)
-    # What the client has is known again as what was really said.
+    # The client's reply is recognised as the recorded messages.
     assert _key(form, whole.messages) == _key(form, streamed.messages) == _key(form, real)
 
 
