@@ -40,7 +40,7 @@ class Text:
         _set_text_extras(self, extras)
 
 
-_set_text, _set_text_extras = Text.text.__set__, Text.extras.__set__  # type: ignore[attr-defined]
+_set_text, _set_text_extras = Text.text.__set__, Text.extras.__set__  # type: ignore[attr-defined, misc]
 
 
 @dataclass(frozen=True, slots=True)

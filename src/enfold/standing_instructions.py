@@ -44,7 +44,7 @@ _EXCERPT = re.compile(r"⟨ \.\.\. [\d,]+ tokens of this message are left out he
 class Standing(NamedTuple):
     """A message that stays in the view, and the reason."""
 
-    index: int
+    index: int  # type: ignore[assignment]  # replaces a method of tuples
     why: Why
     tokens: int
     """Its tokens in the view."""

@@ -17,8 +17,8 @@ from cyclopts import App, Parameter
 from enfold.amounts import duration, number
 from enfold.cli.screen import Db, Json, put, put_json, say, working
 from enfold.engine import Engine
-from enfold.engine.presets import check_strategies
 from enfold.engine.profiles import ListedProfile
+from enfold.engine.state import check_strategies
 from enfold.engine.verification import Verification, verify
 from enfold.errors import ConfigError, EnfoldError, InputError, UnavailableError
 from enfold.settings import (

@@ -197,9 +197,9 @@ async def _compress(
     if automatic and _frees_too_little(request, plan):
         return Outcome("no_gain", before, before)
     tokens = sum(plan.counts[index] for index in touched)
-    strategy = request.strategy.id
-    events.emit(CompressionStarted(session.id, len(touched), tokens, strategy, automatic=automatic))
-    step = "summarizing" if strategy == NATIVE else "condensing"
+    name = request.strategy.id
+    events.emit(CompressionStarted(session.id, len(touched), tokens, name, automatic=automatic))
+    step = "summarizing" if name == NATIVE else "condensing"
     events.emit(CompressionProgress(session.id, step, len(touched)))
     request = replace(request, on_part=_part_reporter(events, session.id, step, len(touched)))
     started_at = monotonic()
@@ -223,21 +223,35 @@ async def _compress(
         raise
     events.emit(CompressionProgress(session.id, "recording", len(touched)))
     outcome = pipeline.make_outcome(request, plan, answer, seconds=monotonic() - started_at)
+    outcome = await _record(store, session.key, request, answer, outcome, usage, versions)
+    events.emit(_finished(session, outcome, automatic=automatic))
+    return outcome
+
+
+async def _record(
+    store: Store,
+    session: SessionKey,
+    request: Request,
+    answer: Condensation,
+    outcome: Outcome,
+    usage: Sequence[UsageEvent],
+    versions: SnapshotVersions,
+) -> Outcome:
+    """Store the snapshot of a compression; return the outcome with its id."""
     draft, edits = draft_snapshot(request, answer, outcome, versions)
     summary = answer.summary
     flush = [request.view.shown[index].id for index in summary.indexes] if summary else []
+    extras = snapshots.SnapshotExtras(edits=edits, flush=flush, usage=tuple(usage))
     await store.write(
         snapshots.record,
-        session.key,
+        session,
         draft,
-        snapshots.SnapshotExtras(edits=edits, flush=flush, usage=tuple(usage)),
+        extras,
         expected=draft.previous,
         tip=request.view.tip,
         share_across_branches=request.share_across_branches,
     )
-    outcome = replace(outcome, snapshot=draft.id, cutoff=draft.cutoff)
-    events.emit(_finished(session, outcome, automatic=automatic))
-    return outcome
+    return replace(outcome, snapshot=draft.id, cutoff=draft.cutoff)
 
 
 async def _run_strategy(

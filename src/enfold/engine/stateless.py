@@ -246,10 +246,9 @@ def _without_references(sent: View) -> tuple[View, View]:
     """
     shown, whole = list(sent.shown), list(sent.shown)
     for index, (message, targets) in expand(sent.messages).items():
-        whole[index] = replace(
-            shown[index], message=message, tokens=count_message(message, sent.tokenizer)
-        )
-        shown[index] = replace(shown[index], points_to=tuple(shown[each].id for each in targets))
+        tokens = count_message(message, sent.tokenizer)
+        whole[index] = shown[index]._replace(message=message, tokens=tokens)
+        shown[index] = shown[index]._replace(points_to=tuple(shown[each].id for each in targets))
     return replace(sent, shown=tuple(whole)), replace(sent, shown=tuple(shown))
 
 
@@ -264,7 +263,7 @@ def _apply(conversation: Conversation, request: Request, answer: Condensation) -
         else:
             kept = pointers.get(entry.index, request.view.shown[entry.index])
             edit = entry if isinstance(entry, EditedMessage) else None
-            shown.append(kept if edit is None else replace(kept, message=edit.message))
+            shown.append(kept if edit is None else kept._replace(message=edit.message))
     view = replace(request.view, shown=tuple(shown), summary=summary, summary_at=summary_at)
     return replace(conversation, messages=view.messages_for(conversation.dialect))
 

@@ -242,15 +242,16 @@ class SessionList:
 
     async def _follow(self) -> None:
         """Refresh the list if it changed; search results, further pages and an open menu stay."""
-        if self._is_search or self._last is not None or self._has_open_menu():
+        if self._is_in_use():
             return
         newest = await self._read()
         # The user may have searched or opened a menu while the list was read.
-        if newest != self._newest and not (self._is_search or self._has_open_menu()):
+        if newest != self._newest and not self._is_in_use():
             self._show_newest(newest)
 
-    def _has_open_menu(self) -> bool:
-        return self._menu_shown is not None and bool(self._menu_shown.value)
+    def _is_in_use(self) -> bool:
+        has_open_menu = self._menu_shown is not None and bool(self._menu_shown.value)
+        return self._is_search or self._last is not None or has_open_menu
 
     async def _read(self, after: SessionRecord | None = None) -> list[SessionRecord]:
         return await self._window.engine.sessions(
