@@ -60,11 +60,11 @@ async def _measure(name: str, number: int) -> tuple[list[bool], list[bool]]:
         for case in found:
             session = await engine.session(case.id, model="openai:gpt-5")
             await session.append(*case.messages)
-            asked = (
+            sampled = (
                 (of_itself, [probe.question for probe in case.probes]),
                 (of_others, foreign_questions(case, found, number, chosen)),
             )
-            for fits, questions in asked:
+            for fits, questions in sampled:
                 fits += [(await session.recall(each, tokens=TOKENS)).fits for each in questions]
     return of_itself, of_others
 

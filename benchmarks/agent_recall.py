@@ -171,15 +171,15 @@ async def _measure(options: argparse.Namespace) -> list[tuple[str, str, bool]]:
     for name in options.sets:
         file = DATA / f"{name}.jsonl"
         for case in cases.read(file) if file.is_file() else ():
-            asked: list[Question] = []
+            chosen_questions: list[Question] = []
             by_kind = groupby(sorted(questions(case), key=lambda e: e.kind), key=lambda e: e.kind)
             for _, each in by_kind:
                 of_kind = list(each)
-                asked += chosen.sample(of_kind, min(options.per_kind, len(of_kind)))
+                chosen_questions += chosen.sample(of_kind, min(options.per_kind, len(of_kind)))
             async with enfold.open("sqlite:///:memory:") as engine:
                 session = await engine.session(case.id, model="openai:gpt-5")
                 await session.append(*case.messages)
-                for question in asked:
+                for question in chosen_questions:
                     good = await _is_answered(session, question, options.tokens)
                     found.append((name, question.kind, good))
                     if options.misses and not good:

@@ -58,7 +58,7 @@ class Clock:
         return self.now
 
     def call_later(self, seconds: float, call: Callable[[], None]) -> Timer:
-        """Call a function when the clock is so much later, unless it is cancelled."""
+        """Call a function after a delay of the clock, unless it is cancelled."""
         self.timers.append(Timer(self.now + seconds, call))
         return self.timers[-1]
 
@@ -126,8 +126,8 @@ class Bill:
         sizes = [_tokens(part) for part in parts]
         is_warm = self._clock.now - self._at < CACHE_SECONDS
         same = takewhile(lambda pair: pair[0] == pair[1], zip(parts, self._cached, strict=False))
-        known = len(list(same)) if is_warm else 0
-        reads, writes = sum(sizes[:known]), sum(sizes[known:])
+        cached = len(list(same)) if is_warm else 0
+        reads, writes = sum(sizes[:cached]), sum(sizes[cached:])
         billed = BilledTokens(0, output, writes, reads)
         self.dollars += cost_of(PRICES, billed).total or 0.0
         self.longest = max(self.longest, reads + writes)

@@ -95,8 +95,8 @@ def table(rows: list[dict[str, Any]]) -> list[str]:
     ]
     for name in dict.fromkeys(row["by"] for row in rows):
         cells = [name]
-        for asked in (4, 8):
-            found = [row for row in rows if (row["by"], row["asked"]) == (name, asked)]
+        for ratio in (4, 8):
+            found = [row for row in rows if (row["by"], row["asked"]) == (name, ratio)]
             count = sum(row["cases"] for row in found)
             for key, form in (("score", ".3f"), ("drift", ".3f"), ("ratio", ".1f")):
                 value = sum(row[key] * row["cases"] for row in found) / count

@@ -220,10 +220,10 @@ def pruned(contenders: Sequence[Contender], file: Path, until: float) -> Iterato
             yield f"| {contender.name} | {outcome} | | | | |"
             continue
         after = outcome["after"]
-        seen = {line for message in after for line in _lines(message)}
+        shown = {line for message in after for line in _lines(message)}
         yield (
             f"| {contender.name} | {outcome['seconds']:.2f} "
-            f"| {1 - enfold.count(after) / before:.1%} | {len(every & seen) / len(every):.0%} "
+            f"| {1 - enfold.count(after) / before:.1%} | {len(every & shown) / len(every):.0%} "
             f"| {_orphans(after)} | {'yes' if outcome['restored'] else 'no'} |"
         )
 

@@ -71,7 +71,7 @@ class Reading(LocalSummarizer):
         return summary
 
 
-class Found(NamedTuple):
+class EstimatedShares(NamedTuple):
     """One conversation: the estimates as shares of the results."""
 
     way: str
@@ -97,9 +97,9 @@ def task_of(conversation: Conversation, strategy: Strategy, goal: int | None) ->
     return make_plan(request)
 
 
-async def compare(conversations: Iterator[Conversation]) -> list[Found]:
+async def compare(conversations: Iterator[Conversation]) -> list[EstimatedShares]:
     """Compare every conversation that can be summarized, with every goal."""
-    found: list[Found] = []
+    found: list[EstimatedShares] = []
     for conversation in conversations:
         for goal, way in product(GOALS, WAYS):
             reading = Reading()
@@ -116,7 +116,7 @@ async def compare(conversations: Iterator[Conversation]) -> list[Found]:
             estimated = cost.input_tokens + OUTPUT_PRICE * cost.output_tokens
             actual = reading.read + OUTPUT_PRICE * reading.written
             share = estimated / actual if actual else (None if not estimated else float("inf"))
-            found.append(Found(way, reduction.tokens_after / answer.tokens(plan), share))
+            found.append(EstimatedShares(way, reduction.tokens_after / answer.tokens(plan), share))
     return found
 
 
@@ -157,7 +157,7 @@ async def main() -> None:
         return
     print("\n| strategy | runs | tokens, near | est. / actual | cost, near | est. / actual |")
     print("|---|--:|--:|--:|--:|--:|")
-    everything: list[Found] = []
+    everything: list[EstimatedShares] = []
     for file in options.files:
         transcripts = islice(read(file), options.conversations)
         found = await compare(transcript.conversation() for transcript in transcripts)
@@ -167,7 +167,7 @@ async def main() -> None:
     _print("all", everything)
 
 
-def _print(name: str, found: list[Found]) -> None:
+def _print(name: str, found: list[EstimatedShares]) -> None:
     costs = [each.cost for each in found if each.cost is not None]
     after, cost = near([each.after for each in found]), near(costs)
     print(f"| {name} | {len(found)} | {after} | {cost} |")

@@ -97,14 +97,15 @@ async def run(url: str, rounds: int, messages: int) -> bool:
     """Print the table; return True if both ratios are below the limit."""
     from openai import AsyncOpenAI
 
-    said = [f"{number} " + "alpha beta gamma " * 15 for number in range(messages)]
+    texts = [f"{number} " + "alpha beta gamma " * 15 for number in range(messages)]
     call = Call(
-        tuple((assistant if at % 2 else user)(text) for at, text in enumerate(said)),
+        tuple((assistant if at % 2 else user)(text) for at, text in enumerate(texts)),
         max_tokens=500,
         temperature=0.3,
     )
     body: list[Any] = [
-        {"role": "assistant" if at % 2 else "user", "content": text} for at, text in enumerate(said)
+        {"role": "assistant" if at % 2 else "user", "content": text}
+        for at, text in enumerate(texts)
     ]
     connection = Connection("openai", MODEL, Secret("bench"), url)
     settings: dict[str, Any] = {

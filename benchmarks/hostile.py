@@ -37,7 +37,7 @@ PAUSE = 0.05
 
 
 @dataclass
-class Measured:
+class AnswerTimes:
     """Answer times in seconds, and the statuses of the answers."""
 
     seconds: list[float] = field(default_factory=list)
@@ -81,7 +81,7 @@ async def main() -> None:
     print(f"p99 {ratio:.1f} times, {errors} errors, server's peak memory {memory:,.0f} MB")
 
 
-async def measure_both(given: argparse.Namespace, address: str) -> tuple[Measured, Measured]:
+async def measure_both(given: argparse.Namespace, address: str) -> tuple[AnswerTimes, AnswerTimes]:
     """Measure the good callers by themselves, and beside the hostile ones."""
     async with aiohttp.ClientSession() as http:
         tokens = [await new_token(http, address, f"caller {n}") for n in range(given.good)]
@@ -97,7 +97,7 @@ async def measure_both(given: argparse.Namespace, address: str) -> tuple[Measure
     return quiet, attacked
 
 
-def report(name: str, found: Measured) -> None:
+def report(name: str, found: AnswerTimes) -> None:
     """Print one phase."""
     p50, p99 = found.share(0.5), found.share(0.99)
     print(f"{name:9} {len(found.seconds):6,} requests  p50 {p50:7.1f} ms  p99 {p99:7.1f} ms")
@@ -146,15 +146,15 @@ async def new_token(http: aiohttp.ClientSession, address: str, name: str) -> str
         return str((await answer.json()).get("token", name))  # the bare server gives none
 
 
-async def measure(address: str, tokens: list[str], seconds: float) -> Measured:
+async def measure(address: str, tokens: list[str], seconds: float) -> AnswerTimes:
     """Let every good caller work for some seconds."""
-    found = Measured()
+    found = AnswerTimes()
     end = perf_counter() + seconds
     await asyncio.gather(*(be_good(address, token, end, found) for token in tokens))
     return found
 
 
-async def be_good(address: str, token: str, end: float, found: Measured) -> None:
+async def be_good(address: str, token: str, end: float, found: AnswerTimes) -> None:
     """Append, read, send a turn and ask for health, one after the other."""
     headers = {"x-enfold-token": token}
     timeout = aiohttp.ClientTimeout(60)

@@ -30,7 +30,7 @@ KEY = "sk-bench-4c1f7ab20d9e58336fd2a97e"
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class LoadFigures:
     """The figures of one address for one request."""
 
     p50: float
@@ -44,13 +44,13 @@ class WrongAnswerError(Exception):
 
 
 def measure(
-    ports: Mapping[str, int], body: bytes, seconds: float, *, concurrent: int, alone: int
-) -> dict[str, Figures]:
+    ports: Mapping[str, int], body: bytes, seconds: float, *, concurrent: int, single: int
+) -> dict[str, LoadFigures]:
     """Measure the latency of single requests, then the throughput of many, in turns.
 
     An address that gives a wrong response has no figures.
     """
-    return uvloop.run(_Measuring(request(body), seconds, concurrent, alone).all(ports))
+    return uvloop.run(_Measuring(request(body), seconds, concurrent, single).all(ports))
 
 
 def request(body: bytes) -> bytes:
@@ -80,39 +80,39 @@ async def send_all(port: int, requests: list[bytes], concurrent: int) -> None:
 class _Measuring:
     """One request, sent to all addresses."""
 
-    asked: bytes
+    payload: bytes
     seconds: float
     concurrent: int
-    alone: int
+    single: int
 
-    async def all(self, ports: Mapping[str, int]) -> dict[str, Figures]:
+    async def all(self, ports: Mapping[str, int]) -> dict[str, LoadFigures]:
         """Return the figures of all addresses."""
         able = dict(ports)
         taken: dict[str, list[float]] = {name: [] for name in ports}
         rates: dict[str, list[float]] = {name: [] for name in ports}
         await _each(able, self._warm)
         await asyncio.sleep(REST)
-        for _ in range(self.alone // BURST):
+        for _ in range(self.single // BURST):
             await _each(able, lambda name, port: self._one_by_one(port, taken[name]))
         for _ in range(TURNS):
             await _each(able, lambda name, port: self._many_at_a_time(port, rates[name]))
         return {
-            name: Figures(statistics.median(taken[name]), statistics.median(rates[name]))
+            name: LoadFigures(statistics.median(taken[name]), statistics.median(rates[name]))
             for name in able
         }
 
     async def _warm(self, _name: str, port: int) -> None:
         connection = await _connect(port)
-        for _ in range(max(3, self.alone // 10)):
-            await connection.ask(self.asked)
+        for _ in range(max(3, self.single // 10)):
+            await connection.ask(self.payload)
         connection.close()
 
     async def _one_by_one(self, port: int, taken: list[float]) -> None:
         connection = await _connect(port)
-        await connection.ask(self.asked)  # what was kept close for the one before is not for this
+        await connection.ask(self.payload)  # what was kept close for the one before is not for this
         for _ in range(BURST):
             started = time.perf_counter()
-            await connection.ask(self.asked)
+            await connection.ask(self.payload)
             taken.append(time.perf_counter() - started)
         connection.close()
 
@@ -128,7 +128,7 @@ class _Measuring:
         connection = await _connect(port)
         count = 0
         while time.perf_counter() < until:
-            await connection.ask(self.asked)
+            await connection.ask(self.payload)
             count += 1
         connection.close()
         return count
@@ -176,10 +176,10 @@ class _Connection(asyncio.Protocol):
         elif not self._answered.done():
             self._answered.set_result(None)
 
-    async def ask(self, asked: bytes) -> None:
+    async def ask(self, payload: bytes) -> None:
         """Send a request and return its response."""
         self._answered = asyncio.get_running_loop().create_future()
-        self._transport.write(asked)
+        self._transport.write(payload)
         await self._answered
 
     def close(self) -> None:

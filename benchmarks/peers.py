@@ -90,8 +90,8 @@ def run_script(command: list[str], timeout: float) -> dict[str, Any] | str:
     return measured
 
 
-def _last_line(said: bytes) -> str:
-    lines = said.decode(errors="replace").strip().splitlines() or ["it said nothing"]
+def _last_line(output: bytes) -> str:
+    lines = output.decode(errors="replace").strip().splitlines() or ["it said nothing"]
     return lines[-1][:160]
 
 

@@ -50,8 +50,8 @@ class CountingSummarizer:
 
 
 @dataclass
-class Figures:
-    """What a preset did to all sessions."""
+class PresetFigures:
+    """The results of a preset over all sessions."""
 
     before: int = 0
     after: int = 0
@@ -87,9 +87,9 @@ def sentences(messages: Iterable[Message]) -> list[str]:
     return [each for each in split if each]
 
 
-async def measure(name: str, conversations: Sequence[Conversation], share: float) -> Figures:
+async def measure(name: str, conversations: Sequence[Conversation], share: float) -> PresetFigures:
     """Condense all sessions with one preset."""
-    figures = Figures()
+    figures = PresetFigures()
     for conversation in conversations:
         before = count_conversation(conversation, TOKENIZER).total
         writer = CountingSummarizer()

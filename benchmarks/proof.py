@@ -37,7 +37,7 @@ QUICK = 3
 TABLE_RULES = ("verbatim", "25 in a row", "answer's words", "quoted", "in substance")
 
 
-class Run(NamedTuple):
+class RunFolders(NamedTuple):
     """The folders of a run."""
 
     data: Path
@@ -53,16 +53,16 @@ class Part(NamedTuple):
     name: str
     files: tuple[str, ...]
     """Files of conversations without their ending; at least one is needed, if there are any."""
-    command: Callable[[Run, Sequence[str]], list[str]]
+    command: Callable[[RunFolders, Sequence[str]], list[str]]
     """Returns the command. It writes its figures to `NAME.json` in the folder of results."""
     lines: Callable[[Any], Iterable[str]]
     """Returns the lines of the page for these figures."""
 
 
-def script(name: str, *options: str) -> Callable[[Run, Sequence[str]], list[str]]:
+def script(name: str, *options: str) -> Callable[[RunFolders, Sequence[str]], list[str]]:
     """Return the command of a benchmark that takes sets and writes JSON."""
 
-    def command(run: Run, sets: Sequence[str]) -> list[str]:
+    def command(run: RunFolders, sets: Sequence[str]) -> list[str]:
         output = str(run.results / f"{name}.json")
         chosen = ["--sets", *sets] if sets else []
         quick = ["--quick"] if run.quick and not sets else []
@@ -72,7 +72,7 @@ def script(name: str, *options: str) -> Callable[[Run, Sequence[str]], list[str]
     return command
 
 
-def evaluate(run: Run, sets: Sequence[str]) -> list[str]:
+def evaluate(run: RunFolders, sets: Sequence[str]) -> list[str]:
     """Return the command that measures the evidence of questions."""
     files = [str(run.data / f"{name}.jsonl") for name in sets]
     plot = str(run.results / PLOT.name)
@@ -114,8 +114,10 @@ def evidence_lines(found: Any) -> list[str]:
             if rule in first and rule in last:
                 before, after = first[rule]["reachable"], last[rule]["reachable"]
                 left = percent(after / before) if before else "–"
-                asked = str(first[rule]["questions"])
-                chains.append([each["half"], rule, asked, percent(before), percent(after), left])
+                questions = str(first[rule]["questions"])
+                chains.append(
+                    [each["half"], rule, questions, percent(before), percent(after), left]
+                )
     return [
         *table(columns, rows, 2),
         "",
@@ -139,9 +141,9 @@ def recall_lines(found: Any) -> list[str]:
     rows: list[list[str]] = []
     for key in keys:
         of_key = {r["by"]: r for r in found if (r["set"], r["half"], r["rule"]) == key}
-        asked = str(of_key[methods[0]]["questions"])
+        questions = str(of_key[methods[0]]["questions"])
         shares = [percent(of_key[name]["share"]) for name in methods]
-        rows.append([key[0], key[1], names[key[2]], asked, *shares])
+        rows.append([key[0], key[1], names[key[2]], questions, *shares])
     cpu = {row["set"]: f"{row['cpu_ms']:.1f} ms in {row['set']}" for row in found}
     columns = ["file", "half", "rule", "questions", *methods]
     return [
@@ -181,7 +183,7 @@ PARTS = (
 )
 
 
-def measure(part: Part, run: Run) -> tuple[list[str], list[str]]:
+def measure(part: Part, run: RunFolders) -> tuple[list[str], list[str]]:
     """Return the lines of a part, and a sentence for each thing that was not there."""
     there = [name for name in part.files if (run.data / f"{name}.jsonl").is_file()]
     missing = [
@@ -232,7 +234,7 @@ def main() -> None:
     started = time.monotonic()
     missing: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
-        run = Run(DATA, Path(folder), options.quick)
+        run = RunFolders(DATA, Path(folder), options.quick)
         if options.quick:
             short = Path(folder) / "data"
             short.mkdir()

@@ -33,7 +33,7 @@ from pathlib import Path
 import uvloop
 
 sys.path.insert(0, str(Path(__file__).parent))
-from load import KEY, REST, Figures, measure, request, send_all
+from load import KEY, REST, LoadFigures, measure, request, send_all
 from peers import HEADROOM, LITELLM
 
 HERE = Path(__file__).parent / "proxy_servers.py"
@@ -69,8 +69,8 @@ def _body(messages: int, text: str, mark: str = "") -> bytes:
         {"role": "assistant" if number % 2 else "user", "content": f"{number}: {text}"}
         for number in range(messages)
     ]
-    asked = {"role": "user", "content": f"And now?{mark}"}
-    return json.dumps({"model": MODEL, "messages": [*history, asked]}).encode()
+    question = {"role": "user", "content": f"And now?{mark}"}
+    return json.dumps({"model": MODEL, "messages": [*history, question]}).encode()
 
 
 class NotStartedError(Exception):
@@ -93,14 +93,14 @@ def running(command: list[str], port: int, core: int | None, **variables: str) -
 
 def _wait(port: int, process: subprocess.Popen[bytes], seconds: float = 300) -> None:
     until = time.monotonic() + seconds
-    asked = urllib.request.Request(
+    probe = urllib.request.Request(
         f"http://127.0.0.1:{port}/v1/chat/completions",
         data=_body(0, ""),
         headers={"content-type": "application/json", "authorization": f"Bearer {KEY}"},
     )
     while time.monotonic() < until and process.poll() is None:
         try:
-            urllib.request.urlopen(asked, timeout=20)
+            urllib.request.urlopen(probe, timeout=20)
         except OSError:
             time.sleep(0.2)
         else:
@@ -186,9 +186,9 @@ def _headroom(target: str) -> list[str]:
 
 def measured(
     proxies: list[Proxy], upstream: int, seconds: float
-) -> tuple[dict[tuple[str, str], Figures], dict[str, float]]:
+) -> tuple[dict[tuple[str, str], LoadFigures], dict[str, float]]:
     """Measure every body through every proxy, in turns, and the memory of each."""
-    results: dict[tuple[str, str], Figures] = {}
+    results: dict[tuple[str, str], LoadFigures] = {}
     core = 0 if (os.cpu_count() or 1) > 1 else None
     ports = {DIRECT: upstream, **{proxy.name: proxy.port for proxy in proxies}}
     with ExitStack() as stack:
@@ -204,14 +204,14 @@ def measured(
                 del ports[proxy.name]
         for name, body in bodies().items():
             print(f"  proxy: {name}", file=sys.stderr)
-            alone = 200 if len(body) < 1_000_000 else 50
-            found = measure(ports, body, seconds, concurrent=CONCURRENT, alone=alone)
+            single = 200 if len(body) < 1_000_000 else 50
+            found = measure(ports, body, seconds, concurrent=CONCURRENT, single=single)
             results |= {(name, through): figures for through, figures in found.items()}
         held = {name: memory(process) for name, process in processes.items()}
     return results, held
 
 
-def table(results: dict[tuple[str, str], Figures]) -> Iterator[str]:
+def table(results: dict[tuple[str, str], LoadFigures]) -> Iterator[str]:
     """Yield a table by body, with ratios to enfold."""
     yield "| body | through | p50 ms | added ms | × bare | requests/s | enfold: times as many |"
     yield "|---|---|--:|--:|--:|--:|--:|"
@@ -237,8 +237,10 @@ def remembered(proxy: Proxy, requests: int) -> Iterator[str]:
         yield f"| 1 | {memory(process):.0f} |"
         for look in range(LOOKS):
             numbers = range(look * batch, (look + 1) * batch)
-            asked = [request(_body(19, "a few words " * 8, f" {number}")) for number in numbers]
-            uvloop.run(send_all(proxy.port, asked, CONCURRENT))
+            short_requests = [
+                request(_body(19, "a few words " * 8, f" {number}")) for number in numbers
+            ]
+            uvloop.run(send_all(proxy.port, short_requests, CONCURRENT))
             yield f"| {(look + 1) * batch:,} | {memory(process):.0f} |"
 
 

@@ -57,7 +57,7 @@ NEIGHBOURS = (1, 2, 4)
 """Neighbours on each side that BM25 takes."""
 
 
-class Found:
+class ShownTexts:
     """The texts that one answer shows."""
 
     def __init__(self, texts: Sequence[str]) -> None:
@@ -149,13 +149,13 @@ async def _measure(names: Sequence[str], tokens: int) -> list[dict[str, Any]]:
                         answer = await recall_found(session, probe.question, max_tokens=tokens)
                         cpu += time.process_time() - start
                         answers = {
-                            "recall": Found([passage.text for passage in answer.passages]),
+                            "recall": ShownTexts([passage.text for passage in answer.passages]),
                         }
                         for near in NEIGHBOURS:
                             texts = peer.answer(probe.question, tokens, near)
-                            answers[f"BM25, {near}"] = Found(texts)
+                            answers[f"BM25, {near}"] = ShownTexts(texts)
                         for who, found in answers.items():
-                            for rule in (Found.has_whole, Found.has_row):
+                            for rule in (ShownTexts.has_whole, ShownTexts.has_row):
                                 share = mean(rule(found, message) for message in wanted)
                                 for half in ("all", half_of[case.id]):
                                     key = (half, who, rule.__name__)
@@ -173,9 +173,11 @@ async def _measure(names: Sequence[str], tokens: int) -> list[dict[str, Any]]:
             for (half, who, rule), each in shares.items()
             if half != "tuning"
         ]
-        asked = len(next(iter(shares.values()), []))
-        if asked:
-            print(f"{name}: {asked} questions, {1000 * cpu / asked:.1f} ms of CPU per recall")
+        questions = len(next(iter(shares.values()), []))
+        if questions:
+            print(
+                f"{name}: {questions} questions, {1000 * cpu / questions:.1f} ms of CPU per recall"
+            )
     return rows
 
 

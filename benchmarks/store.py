@@ -103,8 +103,8 @@ async def view(place: Place) -> None:
 
 async def turn(place: Place) -> None:
     """Append a question and an answer on a new branch, then read the view."""
-    said = [draft(10**9 + next(numbers)) for _ in range(2)]
-    line = await place.store.write(tree.append, place.session.key, said, place.last[-1].id)
+    drafts = [draft(10**9 + next(numbers)) for _ in range(2)]
+    line = await place.store.write(tree.append, place.session.key, drafts, place.last[-1].id)
     rows = await place.store.read(views.view, place.session.key, line[-1].id)
     assert len(rows.after) == AFTER + 2
 

@@ -1,4 +1,4 @@
-"""The built-in summarizer: what it keeps, and its time.
+"""The built-in summarizer: the facts that it keeps, and its time.
 
     python benchmarks/summaries.py [speed] [meetings] [items] [chain]
 
@@ -280,14 +280,14 @@ def measure_items() -> None:
 
 
 def _item_shares(messages: tuple[Message, ...]) -> list[float]:
-    said = "\n".join(
+    typed_text = "\n".join(
         part.text
         for message in messages
         if message.role == "user"
         for part in message.parts
         if isinstance(part, Text)
     )
-    items = exact_items(said)
+    items = exact_items(typed_text)
     shares = []
     for share in (0.1, 0.2) if items else ():
         limit = max(50, int(tokens(messages) * share))

@@ -34,7 +34,7 @@ LARGE = 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class TargetRun:
     """One conversation, one way, one target."""
 
     case: str
@@ -76,7 +76,7 @@ def main() -> None:
         options.json.write_text(json.dumps([asdict(each) for each in runs], indent=1))
 
 
-def run_all(chosen: Sequence[tuple[str, Conversation, int]]) -> Iterator[Run]:
+def run_all(chosen: Sequence[tuple[str, Conversation, int]]) -> Iterator[TargetRun]:
     """Condense every conversation to every target in each way."""
     for id, conversation, tokens in chosen:
         body = wire.render(conversation)
@@ -92,11 +92,11 @@ def run_all(chosen: Sequence[tuple[str, Conversation, int]]) -> Iterator[Run]:
                 except enfold.NotFoundError:  # versions without this preset
                     break
                 except enfold.EnfoldError as error:
-                    yield Run(id, way, share, tokens, target, fixed, tokens, str(error))
+                    yield TargetRun(id, way, share, tokens, target, fixed, tokens, str(error))
                 else:
                     view = wire.parse(done.messages, conversation.dialect)
                     after = count_conversation(view, TOKENIZER).total
-                    yield Run(id, way, share, tokens, target, fixed, after)
+                    yield TargetRun(id, way, share, tokens, target, fixed, after)
 
 
 def fixed_tokens(conversation: Conversation) -> int:
@@ -113,7 +113,7 @@ def fixed_tokens(conversation: Conversation) -> int:
     return sum(counts[index] for index in indexes)
 
 
-def print_targets(runs: Sequence[Run]) -> None:
+def print_targets(runs: Sequence[TargetRun]) -> None:
     """Print the share of runs that end in the range, and where the others end."""
     print("| way | target | runs | 80–100 % of it | below | above | failed | not possible |")
     print("|---|--:|--:|--:|--:|--:|--:|--:|")

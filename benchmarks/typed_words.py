@@ -1,4 +1,4 @@
-"""What people typed: the share of their sentences in view at a fifth of the tokens, and in chains.
+"""Typed messages: the share of their sentences in view at a fifth of the tokens, and in chains.
 
     python benchmarks/typed_words.py [--json FILE] [--no-chains]
 
@@ -63,7 +63,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class TypedSentences:
     """The sentences of one conversation that one view has."""
 
     kind: str
@@ -113,7 +113,7 @@ def cases() -> Iterator[Case]:
                 yield Case(kind, id, conversation, typed, tokens, fits, possible)
 
 
-def condense_all() -> Iterator[Measured]:
+def condense_all() -> Iterator[TypedSentences]:
     """Condense every conversation to a fifth in each way."""
     for case in cases():
         body = wire.render(case.conversation)
@@ -134,13 +134,13 @@ def condense_all() -> Iterator[Measured]:
             yield _measured(case, preset or strategy, view, after, failure)
 
 
-async def chain_all() -> list[Measured]:
+async def chain_all() -> list[TypedSentences]:
     """Compress every conversation ten times, as it grows."""
     async with enfold.open("sqlite:///:memory:") as engine:
         return [each for case in cases() async for each in chain(engine, case)]
 
 
-async def chain(engine: enfold.Engine, case: Case) -> AsyncIterator[Measured]:
+async def chain(engine: enfold.Engine, case: Case) -> AsyncIterator[TypedSentences]:
     """Yield the sentences in view after the compressions that are looked at."""
     window = max(LEAST_WINDOW, int(BUDGET * case.tokens))
     model = f"words:window-{window}"
@@ -161,10 +161,10 @@ async def chain(engine: enfold.Engine, case: Case) -> AsyncIterator[Measured]:
             yield _measured(replace(case, typed=so_far), f"after {number}", view, after, failure)
 
 
-def _measured(case: Case, way: str, view: Conversation, after: int, failure: str) -> Measured:
+def _measured(case: Case, way: str, view: Conversation, after: int, failure: str) -> TypedSentences:
     text = ViewText(view.messages)
     missing = tuple(each for each in case.typed if failure or not text.has(each))
-    return Measured(
+    return TypedSentences(
         case.kind,
         case.id,
         way,
@@ -179,7 +179,7 @@ def _measured(case: Case, way: str, view: Conversation, after: int, failure: str
     )
 
 
-def print_shares(found: Sequence[Measured], title: str) -> None:
+def print_shares(found: Sequence[TypedSentences], title: str) -> None:
     """Print the pooled share of sentences for each kind and way."""
     print(
         f"| sentences that people typed, {title} | conversations | sentences | possible | "

@@ -55,7 +55,7 @@ SETTLING = 5.0
 """Seconds for work that the server does after its start and after its first session."""
 
 
-class Provider:
+class SlowSummaryProvider:
     """An ASGI application that answers at once, except where a summary is asked for."""
 
     def __init__(self, seconds: float) -> None:
@@ -70,18 +70,18 @@ class Provider:
             message = await receive()
             body += message.get("body", b"")
             more = message.get("more_body", False)
-        asked = json.loads(body) if IS_SUMMARY.search(body) else {}
+        request = json.loads(body) if IS_SUMMARY.search(body) else {}
         if scope["method"] == "GET":
             text = str(self._summaries)
-        elif asked:
+        elif request:
             await asyncio.sleep(self._seconds)
             self._summaries += 1
-            text = summary_of(asked["messages"])
+            text = summary_of(request["messages"])
         else:
             text = "Done."
         facts = ReplyFacts("1", MODEL, len(body) // 4, 0, len(text) // 4)
         whole, events = write_anthropic(assistant(text), facts)
-        is_stream = asked.get("stream", False)
+        is_stream = request.get("stream", False)
         form = b"text/event-stream" if is_stream else b"application/json"
         answer = as_stream(events) if is_stream else json.dumps(whole).encode()
         headers = [(b"content-type", form)]
@@ -177,9 +177,14 @@ def main(sessions: int, turns: int, seconds: float, pause: float) -> None:
         model = [*enfold, "models", "set", f"anthropic:{MODEL}", *limits, database, "--json"]
         [found] = json.loads(subprocess.run(model, check=True, capture_output=True).stdout)
         serve = [*enfold, "serve", "--no-ui", f"--port={here}", database]
-        asked = [sys.executable, __file__, f"--provider={there}", f"--summary-seconds={seconds}"]
+        simulated = [
+            sys.executable,
+            __file__,
+            f"--provider={there}",
+            f"--summary-seconds={seconds}",
+        ]
         with (
-            running(asked, there, None),
+            running(simulated, there, None),
             running(serve, here, None, **SETTINGS, **dict.fromkeys(BASE_URLS, provider)),
         ):
             written = asyncio.run(send_all(server, provider, clients, pause))
@@ -206,7 +211,7 @@ if __name__ == "__main__":
     given = parser.parse_args()
     if given.provider:
         uvicorn.run(
-            Provider(given.summary_seconds),
+            SlowSummaryProvider(given.summary_seconds),
             port=given.provider,
             log_level="error",
             lifespan="off",

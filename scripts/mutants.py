@@ -30,7 +30,7 @@ RULES = {
     "budget.py": ("tests/test_budget.py",),
     "retention.py": ("tests/test_retention.py",),
     "pipeline.py": (
-        "tests/test_planning.py",
+        "tests/test_plans.py",
         "tests/engine/test_session.py",
         "tests/engine/test_last_resort.py",
         "tests/test_stateless.py",
@@ -59,7 +59,7 @@ RULES = {
         "tests/llm/test_prices.py",
         "tests/llm/test_models.py",
     ),
-    "summaries/fence.py": ("tests/summaries/test_fencing.py",),
+    "summaries/fence.py": ("tests/summaries/test_fences.py",),
     "engine/access.py": (
         "tests/engine/test_audit.py",
         "tests/store/test_access.py",
@@ -133,11 +133,11 @@ def mutants_of(module: str, most: int, chosen: random.Random) -> Iterator[Mutant
 def _places(tree: ast.Module) -> Iterator[tuple[ast.AST, str]]:
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
     functions = (node for node in ast.walk(tree) if isinstance(node, kinds))
-    seen: set[int] = set()
+    visited: set[int] = set()
     for node in (inner for function in functions for inner in ast.walk(function)):
-        if id(node) in seen:
+        if id(node) in visited:
             continue
-        seen.add(id(node))
+        visited.add(id(node))
         match node:
             case ast.Compare(ops=[op]) if type(op) in COMPARISONS:
                 yield node, f"{type(op).__name__} -> {COMPARISONS[type(op)].__name__}"

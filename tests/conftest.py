@@ -1,4 +1,4 @@
-"""What every test runs in: no settings of the machine, a home of its own, no network."""
+"""The environment of every test: no settings of the machine, a separate home, no network."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _forbid_network(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def _is_here(host: object) -> bool:
-    """Whether the host is this machine; a name other than localhost never is."""
+    """Return True if the host is this machine; a name other than localhost never is."""
     if isinstance(host, bytes):
         host = host.decode()
     if host in {None, "", "localhost"}:

@@ -65,7 +65,7 @@ class Server:
         return f"postgresql://enfold@/{database}?host={self.folder}"
 
     def new_database(self) -> str:
-        """A database that nobody has used: the address of one with no table."""
+        """Return the address of a database without tables."""
         name = f"test_{next(self.numbers)}"
         self.execute(self.url("postgres"), f"CREATE DATABASE {name}")
         return self.url(name)
@@ -147,7 +147,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 def _binaries(folder: Path) -> Path:
-    """Where initdb and pg_ctl are: installed, or in a package, perhaps where nobody may look."""
+    """Find the folder of initdb and pg_ctl: installed, or in a package, perhaps unreadable."""
     installed = shutil.which("pg_ctl")
     candidates = [Path(installed).resolve().parent] if installed else []
     candidates += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
@@ -168,7 +168,7 @@ def _binaries_in(site: Path) -> list[Path]:
 
 
 def _copied(site: Path, copy: Path) -> Path:
-    """The package where nobody may look at it, with the libraries that it looks for beside it."""
+    """Copy the package out of an unreadable folder, with the libraries that it needs."""
     for name in (PACKAGE, f"{PACKAGE}.libs"):
         if (site / name).is_dir():
             shutil.copytree(site / name, copy / name, symlinks=True)

@@ -9,7 +9,7 @@ from enfold.llm.calls import Call, Connection, Delta, ModelReply
 
 
 class Halting:
-    """A gateway that says so much and then nothing more, or fails."""
+    """A gateway that sends some text and then stops or fails."""
 
     def __init__(self, *pieces: str, error: Exception | None = None) -> None:
         self.pieces = pieces

@@ -1,4 +1,4 @@
-"""The package's own source, read as text and syntax: what the architecture test looks at."""
+"""The package's source, read as text and syntax for the architecture test."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class Import:
 
     @property
     def library(self) -> str:
-        """The top of the target: what one installs."""
+        """The top-level package of the target."""
         return self.target.partition(".")[0]
 
     @property
     def is_ours(self) -> bool:
-        """Whether it is a part of enfold."""
+        """Return True if it is a part of enfold."""
         return self.library == "enfold"
 
 
@@ -61,7 +61,7 @@ class Module:
         return self.name.rpartition(".")[0]
 
     def is_within(self, place: str) -> bool:
-        """Whether it is that module or inside that package."""
+        """Return True if it is that module or inside that package."""
         return self.name == place or self.name.startswith(f"{place}.")
 
     @cached_property

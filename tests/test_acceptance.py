@@ -1,4 +1,4 @@
-"""Whether a strategy's answer is taken, and the receipt that goes with it."""
+"""Acceptance of a strategy's answer, and its receipt."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_an_answer_is_taken_with_its_receipt() -> None:
     assert accept(PLAN, taken) is taken, "the receipt is not made out twice"
 
 
-def test_a_summary_without_what_the_user_said_is_taken_with_a_warning() -> None:
+def test_a_summary_without_the_users_facts_is_accepted_with_a_warning() -> None:
     taken = accept(PLAN, folded("They talked."))
     assert taken.receipt is not None
     assert taken.receipt.warnings == taken.warnings
@@ -62,9 +62,9 @@ def test_a_summary_without_what_the_user_said_is_taken_with_a_warning() -> None:
     assert accept(tight, folded("They talked.")).warnings == ()
 
 
-def test_where_nothing_can_be_restored_it_is_lost() -> None:
-    alone = replace(PLAN, restorable_by=None)
-    taken = accept(alone, folded(" ".join(PATHS)))
+def test_items_without_a_way_back_are_lost() -> None:
+    irreversible = replace(PLAN, restorable_by=None)
+    taken = accept(irreversible, folded(" ".join(PATHS)))
     assert taken.receipt is not None
     assert taken.receipt.counts["path"] == ItemCount(10, 0, 1)
 
@@ -82,7 +82,7 @@ def test_an_answer_that_changes_nothing_takes_nothing() -> None:
     assert taken.receipt.total == ItemCount()
 
 
-def test_of_an_edited_message_only_the_parts_that_changed_have_left() -> None:
+def test_only_changed_parts_of_an_edited_message_have_left() -> None:
     before = user("keep docs/a.md", *user("cut docs/b.md " + "alpha " * 50).parts)
     after = replace(before, parts=(before.parts[0], user("cut").parts[0]))
     plan = replace(PLAN, messages=(before, *CHAT[1:]))
@@ -104,7 +104,7 @@ def test_the_earlier_summary_leaves_with_what_is_folded() -> None:
     assert "etc/old.conf" not in receipt_for(plan, edited).items["path"], "it stays in the view"
 
 
-def test_what_was_edited_before_counts_as_it_was_said() -> None:
-    said = user("once it said docs/long.md")
-    plan = replace(PLAN, originals={1: said})
+def test_messages_edited_before_count_by_their_originals() -> None:
+    message = user("once it said docs/long.md")
+    plan = replace(PLAN, originals={1: message})
     assert "docs/long.md" in receipt_for(plan, folded("x")).items["path"]

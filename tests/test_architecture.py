@@ -146,7 +146,7 @@ LATE_PLACES = ("cli.chat.terminal", "ui")
 
 BROAD_EXCEPTS = {
     "bulk.workers.run_item": "the error is raised where the result is taken",
-    "bulk.workers._settle": "a library's fault is told to whoever waits for the result",
+    "bulk.workers._settle": "a library's fault is raised to the caller that waits for the result",
     "bulk.run._collect": "one conversation of thousands must not cost the others",
     "server.request_log._answer": "an uncaught error becomes an answer with an id, and is logged",
     "queue.shared._hand_over": "a sink is foreign code, and its messages must not be lost",
@@ -218,7 +218,7 @@ def libraries_have_one_place(module: Module) -> Iterator[str]:
 
 
 def heavy_libraries_load_late(module: Module) -> Iterator[str]:
-    """What is slow to load waits until it is needed."""
+    """Slow modules are imported only when they are needed."""
     for each in module.imports:
         at_home = any(module.is_within(door) for door in AT_HOME.get(each.library, ()))
         if each.library in ONLY_LATE and not each.late and not at_home:
@@ -259,7 +259,7 @@ def names_say_something(module: Module) -> Iterator[str]:
 
 
 def excepts_are_narrow(module: Module) -> Iterator[str]:
-    """A broad one hides the mistakes that nobody thought of."""
+    """A broad except hides unexpected mistakes."""
     broad = {"Exception", "BaseException"}
     for function, handler in _handlers(module):
         caught = {ast.unparse(node) for node in ast.walk(handler.type)} if handler.type else broad
@@ -303,7 +303,7 @@ def everything_public_is_explained(module: Module) -> Iterator[str]:
 
 
 def nothing_is_left_for_later(module: Module) -> Iterator[str]:
-    """What is not done is not in the code but in the list of what is to do."""
+    """Open work belongs in the list of work, not in the code."""
     for line, comment in module.comments():
         if re.search(r"\b(TODO|FIXME|XXX|HACK)\b", comment):
             yield f"line {line}: {comment}"
@@ -454,7 +454,7 @@ PICKED_UP = {"httptools", "uvloop"}
 """Not imported by us: the web server is faster where it finds them."""
 
 
-def test_what_is_imported_is_declared_and_the_other_way_round() -> None:
+def test_imports_and_declared_dependencies_agree() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     always = {_distribution(each) for each in project["dependencies"]}
@@ -513,7 +513,7 @@ def _unit_of(target: str) -> str | None:
 
 
 def _docstring(function: Function) -> ast.stmt | None:
-    """What explains a function is not a part of its length; a command's is its help."""
+    """A docstring is no part of a function's length; a command's is its help."""
     return function.body[0] if ast.get_docstring(function) else None
 
 

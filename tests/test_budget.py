@@ -65,8 +65,8 @@ def test_the_tokens_shown_are_those_of_the_guard_that_acts(
     shown = decide(Load(0, system=system), limits, policy).threshold_tokens
     history = max(0, shown + off)
     decision = decide(Load(history, system=system), limits, policy)
-    own = most if most is not None else int(decision.limit * share)
-    over = (automatic and history > own) or should_condense(
+    threshold_tokens = most if most is not None else int(decision.limit * share)
+    over = (automatic and history > threshold_tokens) or should_condense(
         history + system,
         limits.window,
         max_tokens=min(budget.DEFAULT_MAX_TOKENS, limits.max_output, limits.window // 2) or None,
@@ -157,7 +157,7 @@ def test_half_of_the_window_is_for_the_conversation_whatever_reply_is_asked_for(
     assert huge.threshold_tokens > 10_000
 
 
-def test_a_due_compression_can_wait_below_what_the_model_takes_beside_its_reply() -> None:
+def test_a_due_compression_can_wait_while_the_reply_still_fits() -> None:
     limits = Limits(max_input=90_000, max_output=10_000)
     for system, reply, ceiling in ((0, None, 85_500), (10_000, None, 75_500), (0, 10_000, 85_500)):
         due = decide(Load(ceiling, system=system), limits, max_output=reply)

@@ -1,4 +1,4 @@
-"""The container files: what they say holds, and the servers that they name share their work."""
+"""The container files: their statements hold, and their servers share the work."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import enfold
 from tests.cli.processes import environment
 from tests.databases import Server
 from tests.server.cluster import TOKEN, joined
+from tests.server.live_server import serving
 from tests.server.processes import serve
-from tests.server.proxy.stage import Provider, question
-from tests.server.serving import serving
+from tests.server.proxy.stage import ScriptedProvider, question
 from tests.source import ROOT
 
 yaml = pytest.importorskip("yaml")
@@ -35,7 +35,7 @@ def containerfile() -> str:
     return (ROOT / "Containerfile").read_text("utf-8")
 
 
-def test_there_are_three_servers_without_pages_and_one_with(compose: Any) -> None:
+def test_three_servers_have_no_ui_and_one_has_it(compose: Any) -> None:
     services = compose["services"]
     assert services["api"]["deploy"]["replicas"] == 3
     assert "--no-ui" in services["api"]["command"]
@@ -50,7 +50,7 @@ def test_no_secret_is_written_down(compose: Any) -> None:
                 assert ":?" in value, f"{name}: {key} could be left empty"
 
 
-def test_nobody_is_root_and_everybody_is_asked_how_they_are(
+def test_no_service_runs_as_root_and_each_has_a_health_check(
     compose: Any, containerfile: str
 ) -> None:
     (user,) = re.findall(r"^USER (\d+)$", containerfile, re.MULTILINE)
@@ -102,7 +102,7 @@ async def test_its_servers_answer_as_one(compose: Any, containerfile: str, serve
     assert command.startswith(" ".join(["serve", *LISTENING]))
     more = api["command"][1 + len(LISTENING) :]
     assert set(api["environment"]) == {"ENFOLD_DB", "ENFOLD_TOKEN", "ENFOLD_SECRET_KEY"}
-    provider = Provider()
+    provider = ScriptedProvider()
     url = server.new_database()
     async with serving(provider.app()) as upstream:
         variables = {
@@ -119,22 +119,22 @@ async def test_its_servers_answer_as_one(compose: Any, containerfile: str, serve
             for process in servers:
                 assert _is_healthy(_healthcheck(containerfile), process.address)
             async with joined(servers, provider) as on:
-                said: list[Any] = []
+                messages: list[Any] = []
                 for number in range(30):
-                    said.append({"role": "user", "content": question(number)})
-                    answer = await on.say(said, at=number)
+                    messages.append({"role": "user", "content": question(number)})
+                    answer = await on.say(messages, at=number)
                     assert answer.status == 200, answer.body
-                    said.append(answer.body["choices"][0]["message"])
+                    messages.append(answer.body["choices"][0]["message"])
                 assert answer.decision == "reused"
             assert [process.stop() for process in servers] == [0, 0, 0]
     async with enfold.open(url) as engine:
         (record,) = await engine.sessions()
         (branch,) = await (await engine.find(record.id)).branches()
-        assert branch.depth == len(said) - 1  # the last answer comes with the next question
+        assert branch.depth == len(messages) - 1  # the last answer comes with the next question
 
 
 def _is_healthy(command: list[str], address: str) -> bool:
-    """Whether the check succeeds, asked as the container asks but of a port of ours."""
+    """Return True if the container's health check succeeds at our port."""
     program = [part.replace("http://127.0.0.1:8787", address) for part in command[1:]]
     done = subprocess.run([sys.executable, *program], env=environment(), check=False, timeout=60)
     return done.returncode == 0

@@ -118,7 +118,9 @@ def test_a_new_summary_takes_the_place_of_the_old_one() -> None:
         ),
     ],
 )
-def test_what_breaks_a_rule_is_refused(entries: tuple[CondensationEntry, ...], words: str) -> None:
+def test_an_answer_that_breaks_a_rule_is_refused(
+    entries: tuple[CondensationEntry, ...], words: str
+) -> None:
     with pytest.raises(CompressionError, match=words):
         validate(plan(), answer(*entries))
 
@@ -176,7 +178,7 @@ def test_an_edit_that_breaks_a_rule_is_refused(index: int, message: Message, wor
         validate(rich(), edited(index, message))
 
 
-def test_an_edit_that_adds_text_beside_a_result_is_refused() -> None:
+def test_an_edit_that_adds_text_next_to_a_result_is_refused() -> None:
     more = replace(RESULT, parts=(*RESULT.parts, Text("And by the way.")))
     with pytest.raises(CompressionError, match="added text beside a tool result"):
         validate(rich(), edited(2, more))
@@ -239,13 +241,13 @@ def test_an_answer_that_changes_nothing_is_fine_where_that_is_expected() -> None
         validate(plan(), answer(KeptMessage(0)), may_be_unchanged=True)
 
 
-def test_what_was_edited_before_is_summarized_as_it_was_said() -> None:
+def test_messages_edited_before_are_summarized_from_their_originals() -> None:
     before = replace(plan(), originals={2: result("1", "all of it")})
     assert before.original(2) == result("1", "all of it")
     assert before.original(1) == MESSAGES[1]
 
 
-def test_of_an_edited_message_only_what_changed_is_removed() -> None:
+def test_only_changed_parts_of_an_edited_message_are_removed() -> None:
     kept, cut = Text("as it was"), ToolCall("1", "write", {"content": "long " * 90})
     original = Message("assistant", (kept, cut))
     shown = replace(original, parts=(kept, replace(cut, arguments={"content": "long"})))

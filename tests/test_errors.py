@@ -36,7 +36,7 @@ def test_an_error_without_a_row_takes_its_parents() -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "outer", "seen"),
+    ("place", "outer", "expected"),
     [
         ("", "messages[3]", "messages[3]"),
         ("content", "messages[3]", "messages[3].content"),
@@ -44,12 +44,12 @@ def test_an_error_without_a_row_takes_its_parents() -> None:
     ],
 )
 def test_an_input_error_collects_its_place_from_the_inside_out(
-    place: str, outer: str, seen: str
+    place: str, outer: str, expected: str
 ) -> None:
     error = DialectError("expected text", place=place).at(outer)
     assert type(error) is DialectError
-    assert error.place == seen
-    assert str(error) == f"{seen}: expected text"
+    assert error.place == expected
+    assert str(error) == f"{expected}: expected text"
 
 
 def test_an_input_error_without_a_place_is_its_reason() -> None:

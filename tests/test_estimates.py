@@ -1,4 +1,4 @@
-"""What is estimated, and by which rule."""
+"""Estimates and their rules."""
 
 import base64
 import struct

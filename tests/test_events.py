@@ -41,12 +41,12 @@ def test_the_payload_is_the_same_at_every_door() -> None:
 
 def test_listeners_hear_in_order_until_they_stop() -> None:
     events = Events()
-    heard: list[Event] = []
-    stop = events.subscribe(heard.append)
+    received: list[Event] = []
+    stop = events.subscribe(received.append)
     events.emit(STARTED)
     stop()
     events.emit(STARTED)
-    assert heard == [STARTED]
+    assert received == [STARTED]
 
 
 async def test_a_stream_carries_the_events_of_one_session() -> None:
@@ -71,12 +71,12 @@ async def test_a_stream_carries_the_events_of_one_session() -> None:
     ids=lambda event: event.name,
 )
 def test_an_event_can_be_had_back_from_its_payload(event: Event) -> None:
-    told = loads(dump_text(payload(event)))
-    assert from_payload({**told, "of": "a newer version"}) == event
-    assert from_payload({**told, "event": "of a newer version"}) is None
+    decoded = loads(dump_text(payload(event)))
+    assert from_payload({**decoded, "of": "a newer version"}) == event
+    assert from_payload({**decoded, "event": "of a newer version"}) is None
 
 
-def test_what_happens_elsewhere_is_for_those_who_want_it_and_goes_no_further() -> None:
+def test_foreign_events_reach_only_their_subscribers() -> None:
     events = Events()
     here: list[Event] = []
     everywhere: list[Event] = []

@@ -77,7 +77,7 @@ def test_names_of_the_wire_and_of_python_are_read() -> None:
     ],
     ids=str,
 )
-def test_what_is_wrong_is_named_with_its_path(value: object, words: str) -> None:
+def test_errors_name_the_path_of_the_wrong_field(value: object, words: str) -> None:
     assert any(words in str(fault) for fault in fields.faults(Paint, value))
     with pytest.raises(ConfigError) as caught:
         fields.read(Paint, value)
@@ -89,7 +89,7 @@ def test_all_faults_are_found_at_once() -> None:
     assert [fault.path for fault in found] == ["layerCount", "isWet", "what"]
 
 
-def test_what_was_read_is_written_with_the_names_of_the_wire() -> None:
+def test_values_are_written_with_their_wire_names() -> None:
     paint = Paint(layer_count=2, colours=(Colour(name="red", strength=0.5),), note="n")
     assert fields.write(paint) == {
         "layerCount": 2,

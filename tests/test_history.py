@@ -73,7 +73,7 @@ def test_a_result_inside_a_user_message_counts_as_a_result() -> None:
     assert last_user_message(messages) == 2
 
 
-def test_the_last_user_message_is_what_a_person_said() -> None:
+def test_the_last_user_message_is_one_of_a_person() -> None:
     only_result = Message("user", (ToolResult("1"),))
     messages = [system("s"), user("a"), assistant("", call("1")), only_result]
     assert last_user_message(messages) == 1

@@ -1,4 +1,4 @@
-"""Identity: what is the same message, and what is not."""
+"""Identity: equal messages have equal hashes, and others do not."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from enfold.messages import (
     Unknown,
 )
 
-SAID = (
+CONVERSATION = (
     Message("user", (Text("What is in the picture?"), Attachment(mime="image/png", data="aGk="))),
     Message("assistant", (Text("I will look."), ToolCall("c1", "look", {"at": [1, 2], "in": "x"}))),
     Message("tool", (ToolResult("c1", (Text("a cat"),)),)),
@@ -32,7 +32,7 @@ SAID = (
 )
 
 
-def said(*parts: Any, role: Any = "user", name: str | None = None) -> str:
+def hash_of(*parts: Any, role: Any = "user", name: str | None = None) -> str:
     return content_hash(Message(role, parts, name=name))
 
 
@@ -44,9 +44,9 @@ def openai(raw: dict[str, Any]) -> str:
     "name", [n for n in ("openai", "anthropic", "enfold") if n in dialects.DIALECTS]
 )
 def test_a_conversation_has_the_same_identities_in_every_dialect(name: str) -> None:
-    wire = json.loads(json.dumps(dialects.render(Conversation(SAID), name)))
+    wire = json.loads(json.dumps(dialects.render(Conversation(CONVERSATION), name)))
     read = dialects.get(name).parse(wire).messages
-    assert chain(map(content_hash, read)) == chain(map(content_hash, SAID))
+    assert chain(map(content_hash, read)) == chain(map(content_hash, CONVERSATION))
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_conversation_has_the_same_identities_in_every_dialect(name: str) -> N
     ],
     ids=repr,
 )
-def test_the_same_said_otherwise_is_the_same(one: dict[str, Any], other: dict[str, Any]) -> None:
+def test_equivalent_forms_have_the_same_hash(one: dict[str, Any], other: dict[str, Any]) -> None:
     assert openai({"role": "assistant", **one}) == openai({"role": "assistant", **other})
 
 
@@ -84,7 +84,7 @@ def test_the_same_said_otherwise_is_the_same(one: dict[str, Any], other: dict[st
     ids=repr,
 )
 def test_arguments_are_compared_as_what_they_mean(one: Any, other: Any) -> None:
-    assert said(ToolCall("c", "f", one)) == said(ToolCall("c", "f", other))
+    assert hash_of(ToolCall("c", "f", one)) == hash_of(ToolCall("c", "f", other))
 
 
 PARTS = {
@@ -119,38 +119,44 @@ PARTS = {
 
 
 def test_different_things_are_different() -> None:
-    hashes = {name: said(*parts) for name, parts in PARTS.items()}
+    hashes = {name: hash_of(*parts) for name, parts in PARTS.items()}
     assert len(set(hashes.values())) == len(hashes)
 
 
 def test_roles_and_names_count() -> None:
     assert (
-        len({said(Text("hi")), said(Text("hi"), role="assistant"), said(Text("hi"), name="Ann")})
+        len(
+            {
+                hash_of(Text("hi")),
+                hash_of(Text("hi"), role="assistant"),
+                hash_of(Text("hi"), name="Ann"),
+            }
+        )
         == 3
     )
 
 
-def test_what_repeats_a_call_does_not_count() -> None:
+def test_the_tool_name_of_a_result_does_not_change_the_hash() -> None:
     result = ToolResult("c", (Text("hi"),))
-    assert said(result, role="tool", name="f") == said(replace(result, name="f"), role="user")
+    assert hash_of(result, role="tool", name="f") == hash_of(replace(result, name="f"), role="user")
 
 
 def test_reasoning_does_not_count() -> None:
-    assert said(Reasoning("hm", {"signature": "x"}), Text("hi")) == said(Text("hi"))
+    assert hash_of(Reasoning("hm", {"signature": "x"}), Text("hi")) == hash_of(Text("hi"))
 
 
 def test_reasoning_that_is_a_message_of_its_own_counts_by_what_its_provider_knows_it_by() -> None:
     def item(**fields: str) -> str:
-        return said(Reasoning("hm", {"type": "reasoning", **fields}))
+        return hash_of(Reasoning("hm", {"type": "reasoning", **fields}))
 
     assert item(id="rs_1") != item(id="rs_2")
     assert item(id="rs_1", encrypted_content="a") != item(id="rs_1", encrypted_content="b")
     assert item(id="rs_1", encrypted_content="a") == item(encrypted_content="a", status="completed")
-    assert item() == said()
+    assert item() == hash_of()
 
 
 def test_an_identity_stands_for_all_that_came_before() -> None:
-    a, b, c = (said(Text(text)) for text in "abc")
+    a, b, c = (hash_of(Text(text)) for text in "abc")
     first = identity(None, a)
     assert chain([a, b, c]) == [first, identity(first, b), identity(identity(first, b), c)]
     assert chain([b, c], parent=first) == chain([a, b, c])[1:]

@@ -1,4 +1,4 @@
-"""JSON text: whatever JSON can carry comes back, and what is wrong is said with its place."""
+"""JSON text: all JSON values come back, and errors name their place."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_the_order_of_keys_is_kept_and_nothing_is_escaped_needlessly() -> None:
 @pytest.mark.parametrize(
     "text", ["NaN", "[Infinity]", '{"a": -Infinity}', "1e999", '["\\ud800",1e999]']
 )
-def test_what_is_no_json_number_is_refused(text: str) -> None:
+def test_an_invalid_number_is_refused(text: str) -> None:
     with pytest.raises(InputError, match="not valid JSON"):
         loads(text)
 
@@ -70,7 +70,7 @@ def test_what_is_no_json_number_is_refused(text: str) -> None:
         (b'["a",\n"\xff"]', "line 2"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_place(text: str | bytes, place: str) -> None:
+def test_errors_name_the_place(text: str | bytes, place: str) -> None:
     with pytest.raises(InputError) as caught:
         loads(text)
     assert caught.value.place.startswith(place)

@@ -1,4 +1,4 @@
-"""What a ledger puts back."""
+"""A ledger restores messages."""
 
 from dataclasses import replace
 from typing import Any
@@ -14,58 +14,66 @@ from enfold.jsontext import dumps, loads
 from enfold.ledger import AlteredWarning, CopiedPiece, Ledger, PieceSource, Recipe, Shortening
 
 
-def said(*texts: str) -> list[dict[str, str]]:
+def user_messages(*texts: str) -> list[dict[str, str]]:
     return [{"role": "user", "content": text} for text in texts]
 
 
-def test_what_was_taken_out_comes_back_in_its_place() -> None:
-    before, after = said("a", "b", "c", "d"), said("a", "summary", "d")
+def test_removed_messages_return_to_their_place() -> None:
+    before, after = user_messages("a", "b", "c", "d"), user_messages("a", "summary", "d")
     written = ledger.write(before, after)
     assert ledger.restore(after, written) == before
     assert len(written.changes) == 1
 
 
 def test_only_what_changed_is_in_the_ledger() -> None:
-    before, after = said("a", "b", "c", "d", "e"), said("a", "B", "c", "D", "e")
+    before, after = user_messages("a", "b", "c", "d", "e"), user_messages("a", "B", "c", "D", "e")
     written = ledger.write(before, after)
-    assert [change.originals for change in written.changes] == [tuple(said("b")), tuple(said("d"))]
+    assert [change.originals for change in written.changes] == [
+        tuple(user_messages("b")),
+        tuple(user_messages("d")),
+    ]
 
 
 def test_messages_added_afterwards_are_kept() -> None:
-    before, after = said("a", "b"), said("s")
+    before, after = user_messages("a", "b"), user_messages("s")
     written = ledger.write(before, after)
-    assert ledger.restore([*after, *said("new")], written) == [*before, *said("new")]
+    assert ledger.restore([*after, *user_messages("new")], written) == [
+        *before,
+        *user_messages("new"),
+    ]
 
 
-@pytest.mark.parametrize("altered", [said("a", "s"), [], said("s", "a", "d")])
+@pytest.mark.parametrize("altered", [user_messages("a", "s"), [], user_messages("s", "a", "d")])
 def test_another_conversation_is_refused(altered: list[Any]) -> None:
-    written = ledger.write(said("a", "b", "c", "d"), said("a", "s", "d"))
+    written = ledger.write(user_messages("a", "b", "c", "d"), user_messages("a", "s", "d"))
     with pytest.raises(RestoreError, match="altered"):
         ledger.restore(altered, written)
 
 
 def test_a_ledger_without_digests_refuses_an_altered_conversation() -> None:
-    written = replace(ledger.write(said("a", "b", "c"), said("a", "s", "c")), digests=())
+    written = replace(
+        ledger.write(user_messages("a", "b", "c"), user_messages("a", "s", "c")), digests=()
+    )
     with pytest.raises(RestoreError, match="altered"):
-        ledger.restore(said("a!", "s", "c"), written)
+        ledger.restore(user_messages("a!", "s", "c"), written)
 
 
-def test_what_was_not_altered_is_restored_and_the_rest_is_named() -> None:
-    before: list[Any] = said("a", "b", "c", "d", "e")
-    after: list[Any] = said("a", "s", "d", "e")
+def test_unaltered_messages_are_restored_and_the_rest_is_named() -> None:
+    before: list[Any] = user_messages("a", "b", "c", "d", "e")
+    after: list[Any] = user_messages("a", "s", "d", "e")
     written = ledger.write(before, after)
     after[2] = {**after[2], "cache_control": {"type": "ephemeral"}}
-    restored, altered = ledger.restore_unaltered([*after, *said("new")], written)
+    restored, altered = ledger.restore_unaltered([*after, *user_messages("new")], written)
     assert altered == (2,)
-    assert restored == [*before[:3], after[2], before[4], *said("new")]
+    assert restored == [*before[:3], after[2], before[4], *user_messages("new")]
     with pytest.warns(AlteredWarning, match="index 2"):
         assert ledger.restore(after, written) == restored[:-1]
 
 
 def test_an_altered_message_that_the_ledger_holds_is_restored() -> None:
-    before, after = said("a", "b", "c", "d"), said("a", "s", "d")
+    before, after = user_messages("a", "b", "c", "d"), user_messages("a", "s", "d")
     written = ledger.write(before, after)
-    restored, altered = ledger.restore_unaltered(said("a", "s!", "d"), written)
+    restored, altered = ledger.restore_unaltered(user_messages("a", "s!", "d"), written)
     assert (restored, altered) == (before, (1,))
 
 
@@ -73,8 +81,8 @@ def test_an_altered_message_that_the_ledger_holds_is_restored() -> None:
 def test_everything_but_an_altered_message_comes_back(
     texts: list[str], data: st.DataObject
 ) -> None:
-    before = said(*texts)
-    after = [*before[:1], *said("summary"), *before[3:]]
+    before = user_messages(*texts)
+    after = [*before[:1], *user_messages("summary"), *before[3:]]
     written = Ledger.from_json(loads(dumps(ledger.write(before, after).as_json())))
     at = data.draw(st.integers(0, len(after) - 1))
     changed = [{**m, "mark": 1} if index == at else m for index, m in enumerate(after)]
@@ -91,7 +99,7 @@ def test_numbers_that_python_takes_for_equal_are_not() -> None:
 
 
 def test_a_ledger_survives_a_file() -> None:
-    written = ledger.write(said("a", "b", "c"), said("s", "c"))
+    written = ledger.write(user_messages("a", "b", "c"), user_messages("s", "c"))
     assert Ledger.from_json(loads(dumps(written.as_json()))) == written
 
 
@@ -99,7 +107,7 @@ def test_a_ledger_survives_a_file() -> None:
     "value",
     [None, [], {}, {"version": 2}, {"version": 1}, {"version": 1, "digest": "x", "length": "y"}],
 )
-def test_what_is_no_ledger_is_refused(value: Any) -> None:
+def test_an_invalid_ledger_is_refused(value: Any) -> None:
     with pytest.raises(RestoreError):
         Ledger.from_json(value)
 
@@ -109,7 +117,7 @@ names = st.lists(st.sampled_from("abc"), max_size=12)
 
 @given(names, names)
 def test_any_change_can_be_taken_back(old: list[str], new: list[str]) -> None:
-    before, after = said(*old), said(*new)
+    before, after = user_messages(*old), user_messages(*new)
     assert ledger.restore(after, ledger.write(before, after)) == before
 
 
@@ -124,19 +132,22 @@ SHORT = Shortening(
 
 
 def test_a_text_that_is_elsewhere_is_not_in_the_ledger() -> None:
-    before, after = said(LONG, "between", LONG), said(LONG, "between", MARKER)
+    before, after = user_messages(LONG, "between", LONG), user_messages(LONG, "between", MARKER)
     written = ledger.write(before, after, {2: [SHORT]})
     assert not written.changes
     assert "another" not in dumps(written.as_json()).decode()
     assert Ledger.from_json(loads(dumps(written.as_json()))) == written
-    assert ledger.restore([*after, *said("new")], written) == [*before, *said("new")]
+    assert ledger.restore([*after, *user_messages("new")], written) == [
+        *before,
+        *user_messages("new"),
+    ]
 
 
 def test_edited_messages_are_found_behind_a_summary() -> None:
-    before = said(LONG, "b", "c", LONG, "e")
-    after = said(LONG, "a summary of b and c", MARKER, "e")
+    before = user_messages(LONG, "b", "c", LONG, "e")
+    after = user_messages(LONG, "a summary of b and c", MARKER, "e")
     written = ledger.write(before, after, {3: [SHORT]})
-    assert [change.originals for change in written.changes] == [tuple(said("b", "c"))]
+    assert [change.originals for change in written.changes] == [tuple(user_messages("b", "c"))]
     assert ledger.restore(after, written) == before
 
 
@@ -156,26 +167,28 @@ def test_texts_inside_blocks_are_found() -> None:
 @pytest.mark.parametrize(
     "after",
     [
-        said("gone", MARKER),
-        [*said(LONG), {"role": "assistant", "content": MARKER}],
-        [*said(LONG), {"content": MARKER, "role": "user"}],
-        [*said(LONG), {"role": "user", "content": MARKER, "more": 1}],
-        [*said(LONG), {"role": "user", "content": [MARKER]}],
-        said(LONG, "another marker"),
-        said(LONG),
+        user_messages("gone", MARKER),
+        [*user_messages(LONG), {"role": "assistant", "content": MARKER}],
+        [*user_messages(LONG), {"content": MARKER, "role": "user"}],
+        [*user_messages(LONG), {"role": "user", "content": MARKER, "more": 1}],
+        [*user_messages(LONG), {"role": "user", "content": [MARKER]}],
+        user_messages(LONG, "another marker"),
+        user_messages(LONG),
         [],
     ],
     ids=range(8),
 )
-def test_what_recipes_do_not_explain_is_kept_as_it_was(after: list[Any]) -> None:
-    before = said(LONG, LONG)
+def test_text_that_recipes_cannot_produce_is_kept(after: list[Any]) -> None:
+    before = user_messages(LONG, LONG)
     written = ledger.write(before, after, {1: [SHORT]})
     assert not written.texts
     assert dumps(ledger.restore(after, written)) == dumps(before)
 
 
 def test_an_edit_of_a_message_that_is_not_on_the_wire_is_ignored() -> None:
-    assert ledger.write(said("a"), said("a"), {5: [SHORT]}) == ledger.write(said("a"), said("a"))
+    assert ledger.write(user_messages("a"), user_messages("a"), {5: [SHORT]}) == ledger.write(
+        user_messages("a"), user_messages("a")
+    )
 
 
 @pytest.mark.parametrize(
@@ -189,7 +202,7 @@ def test_an_edit_of_a_message_that_is_not_on_the_wire_is_ignored() -> None:
     ids=range(4),
 )
 def test_a_recipe_that_does_not_fit_is_refused(text: dict[str, Any]) -> None:
-    after = said("shown")
+    after = user_messages("shown")
     value = {**ledger.write(after, after).as_json(), "texts": [text]}
     with pytest.raises(RestoreError):
         ledger.restore(after, Ledger.from_json(value))
@@ -207,7 +220,7 @@ def test_a_recipe_that_does_not_fit_is_refused(text: dict[str, Any]) -> None:
     ],
     ids=range(6),
 )
-def test_what_is_no_recipe_is_refused(text: dict[str, Any]) -> None:
+def test_an_invalid_recipe_is_refused(text: dict[str, Any]) -> None:
     value = {**ledger.write([], []).as_json(), "texts": [text]}
     with pytest.raises(RestoreError, match="not a ledger"):
         Ledger.from_json(value)

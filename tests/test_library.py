@@ -1,4 +1,4 @@
-"""The Python door: what `enfold.count` takes, and that all forms of a conversation count alike."""
+"""The Python interface: `enfold.count` counts all forms of a conversation alike."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from enfold.library import Messages
 from enfold.testing import ScriptedSummarizer
 from tests.llm.servers.loopback import Loopback
 from tests.llm.servers.openai import COMPATIBLE
-from tests.llm.servers.protocol import Said
+from tests.llm.servers.protocol import ScriptedReply
 
 OPENAI: list[dict[str, Any]] = [
     {"role": "user", "content": "What is the weather in Oslo?"},
@@ -64,7 +64,7 @@ def test_messages_of_two_kinds_are_refused() -> None:
         enfold.count(mixed)
 
 
-def test_what_is_no_conversation_is_refused() -> None:
+def test_an_invalid_conversation_is_refused() -> None:
     with pytest.raises(enfold.InputError):
         enfold.count({"weather": "rain"})
 
@@ -83,14 +83,14 @@ async def test_a_profile_or_a_summarizer_writes_not_both() -> None:
 
 async def test_models_write_for_a_profile_of_the_database() -> None:
     long = [{"role": "user", "content": f"Part {n}: " + "tea " * 400} for n in range(12)]
-    async with Loopback(COMPATIBLE.streamed(Said(("They drank tea.",)))) as server:
+    async with Loopback(COMPATIBLE.streamed(ScriptedReply(("They drank tea.",)))) as server:
         fields = {"provider": "compatible", "model": "tiny", "base_url": server.url}
         async with enfold.open() as engine:
             await engine.profiles.save("mine", {**fields, "prompt": "Only tea."})
         done = await enfold.condense(long, profile="mine")
     assert "They drank tea." in done.messages[1]["content"]
-    _, told = COMPATIBLE.seen(server.requests[0]).said[-1]
-    assert told.startswith("Only tea.")
+    _, prompt = COMPATIBLE.read_request(server.requests[0]).messages[-1]
+    assert prompt.startswith("Only tea.")
     assert done.report.cost is None
 
 
@@ -114,7 +114,7 @@ async def test_an_agents_conversation_is_summarized_in_the_style_for_agents() ->
 
 async def test_the_built_in_summarizer_writes_where_a_models_answer_is_no_summary() -> None:
     long = [{"role": "user", "content": f"Part {n}: " + "tea " * 400} for n in range(12)]
-    async with Loopback(COMPATIBLE.streamed(Said(("no " * 60,)))) as server:
+    async with Loopback(COMPATIBLE.streamed(ScriptedReply(("no " * 60,)))) as server:
         fields = {"provider": "compatible", "model": "tiny", "base_url": server.url}
         async with enfold.open() as engine:
             await engine.profiles.save("mine", fields)

@@ -32,6 +32,6 @@ def test_a_config_gives_the_budget_its_limits() -> None:
         ("a:b", {"correction": 0}, "correction is 0"),
     ],
 )
-def test_what_makes_no_sense_is_refused(id: str, values: dict[str, float], words: str) -> None:
+def test_impossible_limits_are_refused(id: str, values: dict[str, float], words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         ModelConfig(id, **{"max_input": 10, "max_output": 10, **values})  # type: ignore[arg-type]

@@ -38,5 +38,5 @@ def test_a_text_can_be_replaced_without_changing_the_value(value: Any) -> None:
 
 
 @pytest.mark.parametrize("path", [("x",), ("a", 9), ("a", "b"), ("n",), ("n", 0), ()], ids=repr)
-def test_where_no_text_is_there_is_none(path: Path) -> None:
+def test_a_path_without_text_gives_none(path: Path) -> None:
     assert text_at({"a": ["x"], "n": 1}, path) is None

@@ -1,4 +1,4 @@
-"""The library's surface: what `import enfold` offers, and no more."""
+"""The library's surface: the public names of `import enfold`, and no more."""
 
 from __future__ import annotations
 

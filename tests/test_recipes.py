@@ -91,7 +91,7 @@ def test_pieces_are_put_together_in_order() -> None:
     assert found.follow(shown, [source]) == "head repeated tail aside head"
 
 
-def test_what_comes_out_is_proved() -> None:
+def test_the_result_of_a_recipe_is_verified() -> None:
     found = recipe("original", VisiblePiece(0, 8))
     assert found.follow("original", []) == "original"
     with pytest.raises(RestoreError, match="not the one"):

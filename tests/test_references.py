@@ -1,4 +1,4 @@
-"""References: what is pointed to must be in view, and nothing else may have changed."""
+"""References: their targets must be in view, and nothing else may have changed."""
 
 from __future__ import annotations
 
@@ -133,5 +133,5 @@ def test_any_other_difference_is_seen(after: Message) -> None:
 def test_messages_made_by_hand_hold_together() -> None:
     assert explains(user("a"), user("a"), [])
     assert not explains(user("a"), user("b"), [SHORT])
-    said = assistant("", call("1"))
-    assert explains(said, said, [])
+    message = assistant("", call("1"))
+    assert explains(message, message, [])

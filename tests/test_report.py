@@ -1,4 +1,4 @@
-"""What a condensation did, in words and as data."""
+"""The report of a condensation, in words and as data."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ def test_people_read_what_happened_in_which_order() -> None:
     ]
 
 
-def test_what_is_not_known_is_said_to_be_unknown_or_not_said() -> None:
+def test_unknown_figures_are_called_unknown_or_left_out() -> None:
     text = str(Report("native", 1_000, 250, 0.25, steps=(Step("prune", 1_000, 1_000),)))
     assert " - Prune: 1,000 tokens, unchanged" in text
     assert " - Cost: unknown" in text
     assert "saved" not in text
 
 
-def test_a_strategy_of_somebody_else_keeps_its_name() -> None:
+def test_a_strategy_of_another_package_keeps_its_name() -> None:
     assert str(Report("acme-squeeze", 10, 5, 0)).startswith("Condensed with the acme-squeeze ")
 
 
-def test_nothing_done_is_said_too() -> None:
+def test_a_report_without_changes_says_so() -> None:
     assert str(Report("", 10, 10, 0, warnings=("there is nothing to summarize",))).splitlines() == [
         "Nothing was condensed:",
         " - Total reduction: 0%, 10 → 10 tokens",

@@ -1,4 +1,4 @@
-"""What stays verbatim."""
+"""Retention: the messages that stay verbatim."""
 
 import pytest
 from hypothesis import given

@@ -113,7 +113,7 @@ def test_names_of_other_systems_are_understood() -> None:
 
 
 @pytest.mark.parametrize("name", ["on_failure", "proxy.on_failure", "proxy_on_failure"])
-def test_what_a_failure_means_is_one_setting_for_every_door(name: str) -> None:
+def test_on_failure_is_one_setting_for_every_interface(name: str) -> None:
     assert resolve([("database", {name: "pass"})]).on_failure == "pass"
     variable = {f"ENFOLD_{name.upper()}": "truncate"} if "." not in name else {}
     found = settings.from_environment(variable)

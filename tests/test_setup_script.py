@@ -60,7 +60,7 @@ class Machine:
         )
 
     def noted(self) -> list[str]:
-        """What was run since the last time we asked."""
+        """Return the commands run since the last call."""
         if not self.notes.exists():
             return []
         lines = self.notes.read_text().splitlines()

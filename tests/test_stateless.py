@@ -37,7 +37,7 @@ async def test_the_first_message_a_summary_and_the_last_three_stay() -> None:
     assert done.report.tokens_before == enfold.count(CHAT)
 
 
-async def test_what_was_condensed_is_restored_exactly() -> None:
+async def test_a_condensed_conversation_is_restored_exactly() -> None:
     done = await enfold.condense(CHAT)
     assert enfold.restore(done.messages, done.ledger) == CHAT
     from_file = loads(dumps(done.ledger.as_json()))
@@ -48,7 +48,7 @@ async def test_what_was_condensed_is_restored_exactly() -> None:
         enfold.restore(done.messages[1:], done.ledger)
 
 
-def test_there_is_one_blocking_wrapper() -> None:
+def test_the_blocking_wrapper_condenses() -> None:
     assert enfold.condense_sync(CHAT).report.reduction > 0
 
 
@@ -85,7 +85,7 @@ async def test_nothing_to_fold_comes_back_as_it_was(messages: list[dict[str, Any
     assert enfold.restore(done.messages, done.ledger) == messages
 
 
-async def test_a_strategy_nobody_knows_is_refused_by_name() -> None:
+async def test_an_unknown_strategy_is_refused_by_name() -> None:
     with pytest.raises(ConfigError, match="'magic'"):
         await enfold.condense(CHAT, "magic")
 
@@ -122,7 +122,7 @@ async def test_the_receipt_says_what_became_of_every_exact_item() -> None:
     assert b"lib/part_5.rs" in dumps(done.ledger.as_json())
 
 
-async def test_a_summary_that_keeps_nothing_of_what_users_said_is_mended() -> None:
+async def test_a_summary_that_keeps_no_user_facts_is_repaired() -> None:
     done = await enfold.condense(NAMED, summarizer=ScriptedSummarizer("They talked."))
     assert done.receipt.stated["path"].kept
     assert "- Mentioned: lib/part_" in str(done.messages)
@@ -142,9 +142,9 @@ async def test_the_report_says_what_it_cost_and_what_it_saves() -> None:
 
 
 async def test_the_model_that_a_conversation_is_for_makes_savings_known() -> None:
-    known = await enfold.condense(CHAT, model="openai:gpt-4o-mini")
-    gone = known.report.tokens_before - known.report.tokens_after
-    assert known.report.saved == pytest.approx(gone * 0.15 / 1e6)
+    condensed = await enfold.condense(CHAT, model="openai:gpt-4o-mini")
+    gone = condensed.report.tokens_before - condensed.report.tokens_after
+    assert condensed.report.saved == pytest.approx(gone * 0.15 / 1e6)
     assert (await enfold.condense(CHAT, model="acme:unheard-of")).report.saved is None
     with pytest.raises(ConfigError, match="'gpt-4o-mini': expected provider:model"):
         await enfold.condense(CHAT, model="gpt-4o-mini")
@@ -187,7 +187,7 @@ async def test_a_target_far_below_a_short_chat_is_met_without_its_first_message(
     assert done.messages[-1] == chat[-1]
 
 
-async def test_of_a_meeting_the_summary_takes_most_of_a_small_target() -> None:
+async def test_the_summary_of_a_meeting_takes_most_of_a_small_target() -> None:
     parts = ["hull", "mast", "keel", "rudder", "anchor", "deck", "sail", "cabin", "galley", "winch"]
     looks = ["red", "oiled", "wooden", "polished", "spare", "torn", "heavy", "old", "narrow"]
     names = ["Ana", "Ben", "Cleo"]
@@ -221,8 +221,8 @@ async def test_rules_that_do_not_fit_are_named_in_a_warning() -> None:
 
 async def test_rules_stay_where_a_person_writes_most_of_a_chat() -> None:
     rules = [f"Never deploy service number {number} on a Friday." for number in range(8)]
-    told = [f"The boat of harbour {n} was late, and its crew walked home." for n in range(96)]
-    typed = [text for n, rule in enumerate(rules) for text in (rule, *told[n * 12 : n * 12 + 12])]
+    notes = [f"The boat of harbour {n} was late, and its crew walked home." for n in range(96)]
+    typed = [text for n, rule in enumerate(rules) for text in (rule, *notes[n * 12 : n * 12 + 12])]
     chat = [
         {"role": role, "content": text}
         for each in typed

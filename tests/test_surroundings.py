@@ -1,4 +1,4 @@
-"""What conftest.py promises every test: no network, no settings from outside, a home of its own."""
+"""Promises of conftest.py: no network, no settings of the machine, a separate home."""
 
 from __future__ import annotations
 

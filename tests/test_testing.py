@@ -68,7 +68,7 @@ async def test_a_gateway_follows_its_script_and_repeats_the_last_line() -> None:
     assert not gateway.abandoned
 
 
-async def test_a_gateway_counts_what_was_said() -> None:
+async def test_a_gateway_counts_the_tokens_of_calls_and_replies() -> None:
     usage = (await ScriptedGateway("One two").complete(CONNECTION, QUESTION)).usage
     less = (await ScriptedGateway("One two").complete(CONNECTION, Call(QUESTION.messages))).usage
     assert usage.output_tokens == 2
@@ -98,16 +98,16 @@ async def test_calls_that_are_given_up_are_remembered() -> None:
         await anext(stream)
     assert gateway.abandoned == [QUESTION]
 
-    asked = asyncio.Event()
+    called = asyncio.Event()
 
     async def never(_connection: Connection, _call: Call) -> str:
-        asked.set()
+        called.set()
         await asyncio.Event().wait()
         return ""
 
     gateway.script(never)
     waiting = asyncio.create_task(gateway.complete(CONNECTION, QUESTION))
-    await asked.wait()
+    await called.wait()
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting

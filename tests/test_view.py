@@ -63,7 +63,7 @@ def test_before_a_reply_the_block_ends_the_users_message_before_it() -> None:
     assert summaries(messages) == [(0, 1)]
 
 
-def test_with_no_user_message_beside_it_the_block_is_a_message_of_its_own() -> None:
+def test_a_block_without_an_adjacent_user_message_is_a_separate_message() -> None:
     messages = view(assistant("b"), user("c")).messages_for("anthropic")
     assert [message.role for message in messages] == ["user", "assistant", "user"]
     assert summaries(messages) == [(0, 0)]

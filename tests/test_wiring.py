@@ -32,7 +32,7 @@ def test_native_stands_by_for_every_other_strategy() -> None:
     assert isinstance(other.second, Native)
 
 
-def test_style_and_prompt_are_natives_unless_its_config_says_otherwise() -> None:
+def test_style_and_prompt_go_to_native_unless_its_config_sets_them() -> None:
     configs = {"native": {"style": "code"}}
     settings = Settings(style="concise", prompt="Mine.", strategy_config=configs)
     native = make_strategy(settings, local_summarizer())
@@ -43,7 +43,7 @@ def test_style_and_prompt_are_natives_unless_its_config_says_otherwise() -> None
 STORED = {"strategy": "database", "strategy_config": "database", "prompt": "default"}
 
 
-def test_what_a_call_asks_for_must_be_right() -> None:
+def test_invalid_arguments_of_a_call_are_refused() -> None:
     broken = {"truncation": {"lines": 1}}
     settings = Settings(strategy="truncation", strategy_config=broken)
     with pytest.raises(ConfigError, match="config of truncation: lines: unknown field"):
@@ -52,7 +52,7 @@ def test_what_a_call_asks_for_must_be_right() -> None:
         make_strategy(Settings(prompt="{nonsense}"), local_summarizer())
 
 
-def test_what_was_stored_and_is_broken_gives_way_to_defaults_with_a_note() -> None:
+def test_broken_stored_settings_fall_back_to_defaults_with_a_note() -> None:
     broken = {"truncation": {"lines": 1}}
     settings = Settings(strategy="truncation", strategy_config=broken, sources=STORED)
     made = make_strategy(settings, local_summarizer(), notes=("before",))

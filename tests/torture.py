@@ -38,7 +38,7 @@ from enfold.store import Database, open_store, outbox, sessions, tree
 from tests import databases
 from tests.conftest import ROOT
 from tests.store import hammer
-from tests.store.making import draft
+from tests.store.samples import draft
 
 IMPORTED = 12_000
 """Messages of the imported conversation: more than one transaction stores."""
@@ -47,7 +47,7 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
 
 @dataclass(frozen=True, slots=True)
 class Kills:
-    """How often each kind of process is killed."""
+    """Number of kills of each kind of process."""
 
     library: int
     imports: int

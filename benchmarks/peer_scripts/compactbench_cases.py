@@ -74,7 +74,7 @@ class Process:
         return json.loads(line)
 
 
-class Peer(Compactor):
+class PeerCompactor(Compactor):
     """The library of the process."""
 
     name: ClassVar[str] = "peer"
@@ -117,8 +117,8 @@ class PerfectReader(Provider):
 
     async def complete(self, request: CompletionRequest) -> CompletionResponse:
         """Answer a question of the case; anything else is a request to go on."""
-        asked = (each for each in self._case.evaluation_items if each.prompt in request.prompt)
-        item = next(asked, None)
+        items = (each for each in self._case.evaluation_items if each.prompt in request.prompt)
+        item = next(items, None)
         text = "Let us go on." if item is None else self._answer(request.prompt, item.expected)
         return CompletionResponse(text, 1, 1, request.model)
 
@@ -159,7 +159,7 @@ def main() -> None:
     options = parser.parse_args()
     # Spares the download of tiktoken.
     compression._ENCODER_CACHE["cl100k_base"] = Tokenizer.from_pretrained("cl100k_base")  # noqa: SLF001
-    Peer.process = Process(options.python, options.name)
+    PeerCompactor.process = Process(options.python, options.name)
     found: list[dict[str, Any]] = []
     for suite, difficulty in SUITES:
         for ratio in RATIOS:
@@ -175,7 +175,7 @@ async def run(
     folder: Path, suite: str, difficulty: DifficultyLevel, ratio: int, cases: int
 ) -> list[tuple[float, float, float, float]]:
     """Return score, score after the last cycle and both ratios of every case."""
-    Peer.ratio = ratio
+    PeerCompactor.ratio = ratio
     rows: list[tuple[float, float, float, float]] = []
     for template in load_suite(folder / suite):
         for slot in range(cases):
@@ -190,7 +190,7 @@ async def run(
                     transcript=transcript,
                     cycle_number=cycle,
                     previous_artifact=artifact,
-                    compactor=Peer(reader, "reader"),
+                    compactor=PeerCompactor(reader, "reader"),
                     provider=reader,
                     model="reader",
                     case_seed=seed,

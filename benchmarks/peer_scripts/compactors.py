@@ -138,11 +138,11 @@ def openhands(messages, target, _tokens):
     import openhands_work as work
 
     text = "\n".join(message["content"] for message in messages)
-    said = work.Message(
+    turn = work.Message(
         role="assistant",
         content=[work.TextContent(text=text[: target // 2 * LETTERS_PER_TOKEN])],
     )
-    work.LLM.generate = lambda *_given, **_options: types.SimpleNamespace(message=said, id="answer")
+    work.LLM.generate = lambda *_given, **_options: types.SimpleNamespace(message=turn, id="answer")
     view = work.View()
     view.events = work.native(messages)
     condenser = work.condenser(target)

@@ -35,7 +35,7 @@ def one_turn(messages):
             await session.append(question, answer)
             return (await session.prepare("And now?")).messages
 
-        result = turns(lambda *said: runner.run(go(*said)), "file")
+        result = turns(lambda *arguments: runner.run(go(*arguments)), "file")
         runner.run(opened.__aexit__(None, None, None))
     return result
 

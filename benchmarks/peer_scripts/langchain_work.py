@@ -14,7 +14,7 @@ from langmem.short_term import RunningSummary, summarize_messages
 from stopwatch import KEEP_TOKENS, KEPT, PLENTY, SUMMARY, orphans, peak, start, timed, turns
 
 
-class Instant(BaseChatModel):
+class InstantChatModel(BaseChatModel):
     """A model that answers at once."""
 
     @property
@@ -73,7 +73,7 @@ def _plain(message):
 def middleware_turn(messages):
     """Measure a turn: the state is the summary and the messages after it; the rest is lost."""
     summarize = SummarizationMiddleware(
-        Instant(), trigger=("tokens", PLENTY), keep=("messages", 20)
+        InstantChatModel(), trigger=("tokens", PLENTY), keep=("messages", 20)
     )
     state = [HumanMessage(SUMMARY, id="s"), *native(messages[-KEPT:])]
 
@@ -117,7 +117,7 @@ def langmem_turn(messages):
         done = summarize_messages(
             state,
             running_summary=running if old else None,
-            model=Instant(),
+            model=InstantChatModel(),
             max_tokens=PLENTY,
             max_summary_tokens=600,
         )
@@ -130,7 +130,7 @@ def langmem_turn(messages):
 def middleware_compress(messages):
     """Measure one summary and the new state."""
     summarize = SummarizationMiddleware(
-        Instant(), trigger=("tokens", 1_000), keep=("tokens", KEEP_TOKENS)
+        InstantChatModel(), trigger=("tokens", 1_000), keep=("tokens", KEEP_TOKENS)
     )
     state = native(messages)
 
@@ -150,7 +150,7 @@ def langmem_compress(messages):
         return summarize_messages(
             list(state),
             running_summary=None,
-            model=Instant(),
+            model=InstantChatModel(),
             max_tokens=total,
             max_tokens_before_summary=total - KEEP_TOKENS,
             max_summary_tokens=600,
@@ -177,8 +177,8 @@ def clear_prune(messages):
     def step(_number):
         state = native(messages)
         got = []
-        asked = ModelRequest(
-            model=Instant(),
+        model_request = ModelRequest(
+            model=InstantChatModel(),
             messages=state,
             system_message=None,
             tools=[],
@@ -187,7 +187,7 @@ def clear_prune(messages):
             state={"messages": state},
             runtime=None,
         )
-        edit.wrap_model_call(asked, lambda request: got.extend(request.messages))
+        edit.wrap_model_call(model_request, lambda request: got.extend(request.messages))
         return got
 
     seconds, after = timed(step, rounds=3)

@@ -24,8 +24,8 @@ def one_turn(messages):
         before = file.stat().st_size
 
         def step(question, _answer):
-            asked = {"messages": [HumanMessage(question["content"])]}
-            return compiled.invoke(asked, config)["messages"]
+            inputs = {"messages": [HumanMessage(question["content"])]}
+            return compiled.invoke(inputs, config)["messages"]
 
         result = turns(step, "file", rounds=3)
         result["grown"] = (file.stat().st_size - before) / 3

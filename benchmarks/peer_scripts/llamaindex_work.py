@@ -15,7 +15,7 @@ from stopwatch import KEEP_TOKENS, KEPT, PLENTY, SUMMARY, peak, start, timed, tu
 logging.disable(logging.CRITICAL)
 
 
-class Instant(CustomLLM):
+class InstantLLM(CustomLLM):
     """A model that answers at once."""
 
     @property
@@ -41,7 +41,7 @@ def memory(messages, limit):
     """Return a memory with these messages."""
     held = [native(message) for message in messages]
     return ChatSummaryMemoryBuffer.from_defaults(
-        chat_history=held, llm=Instant(), token_limit=limit
+        chat_history=held, llm=InstantLLM(), token_limit=limit
     )
 
 

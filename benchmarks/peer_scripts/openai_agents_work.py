@@ -22,7 +22,7 @@ def one_turn(messages):
             await session.add_items([question, answer])
             return await session.get_items(limit=KEPT)
 
-        result = turns(lambda *said: loop.run_until_complete(go(*said)), "file")
+        result = turns(lambda *arguments: loop.run_until_complete(go(*arguments)), "file")
         session.close()
     loop.close()
     return result

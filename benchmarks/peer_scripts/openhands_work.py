@@ -22,8 +22,8 @@ LIMIT = 10**9
 
 def answer_at_once(*_arguments, **_options):
     """A response without a model."""
-    said = Message(role="assistant", content=[TextContent(text=SUMMARY)])
-    return types.SimpleNamespace(message=said, id="answer")
+    reply = Message(role="assistant", content=[TextContent(text=SUMMARY)])
+    return types.SimpleNamespace(message=reply, id="answer")
 
 
 LLM.generate = answer_at_once
@@ -41,12 +41,12 @@ def native(messages):
 
 def _native(number, message):
     is_agent = message["role"] == "assistant"
-    said = Message(
+    reply = Message(
         role="assistant" if is_agent else "user", content=[TextContent(text=message["content"])]
     )
     return MessageEvent(
         source="agent" if is_agent else "user",
-        llm_message=said,
+        llm_message=reply,
         llm_response_id=f"r{number}" if is_agent else None,
     )
 

@@ -28,7 +28,7 @@ async def _make(engine: Engine) -> str:
     return (await engine.session("chat")).id
 
 
-def test_one_engine_serves_one_address(address: str) -> None:
+def test_an_address_has_one_engine(address: str) -> None:
     first = background.engine_at(address)
     assert background.engine_at(address) is first
     assert first.run(_make) == "chat"
@@ -48,7 +48,7 @@ async def test_a_loop_goes_on_while_it_waits(address: str) -> None:
     assert given == ["chat"] * 5
 
 
-def test_what_fails_in_the_thread_is_raised_in_ours(address: str) -> None:
+def test_errors_of_the_thread_are_raised_in_the_caller(address: str) -> None:
     async def find(engine: Engine) -> None:
         await engine.find("nobody")
 

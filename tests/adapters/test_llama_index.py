@@ -52,18 +52,18 @@ def memory(database: str) -> Iterator[EnfoldMemory]:
     memory.close()
 
 
-def said(text: str, role: MessageRole = MessageRole.USER, **beside: Any) -> ChatMessage:
-    return ChatMessage(role=role, content=text, additional_kwargs=beside)
+def chat_message(text: str, role: MessageRole = MessageRole.USER, **extra: Any) -> ChatMessage:
+    return ChatMessage(role=role, content=text, additional_kwargs=extra)
 
 
 CASES = {
-    "text": said("Hello"),
+    "text": chat_message("Hello"),
     "nothing": ChatMessage(role=MessageRole.ASSISTANT, blocks=[]),
-    "empty": said(""),
-    "developer": said("Be brief", MessageRole.DEVELOPER),
-    "chatbot": said("Hi", MessageRole.CHATBOT),
+    "empty": chat_message(""),
+    "developer": chat_message("Be brief", MessageRole.DEVELOPER),
+    "chatbot": chat_message("Hi", MessageRole.CHATBOT),
     "two texts": ChatMessage(blocks=[TextBlock(text="one"), TextBlock(text="two")]),
-    "beside": said("Hi", MessageRole.ASSISTANT, refusal=None, audio={"id": "a1"}),
+    "beside": chat_message("Hi", MessageRole.ASSISTANT, refusal=None, audio={"id": "a1"}),
     "image": ChatMessage(blocks=[TextBlock(text="Look"), ImageBlock(image=PIXEL, detail="low")]),
     "image by address": ChatMessage(blocks=[ImageBlock(url="https://example.org/a.png")]),
     "document": ChatMessage(blocks=[DocumentBlock(data=b"tides", title="Tides")]),
@@ -85,9 +85,9 @@ CASES = {
             "tool_calls": [{"id": "c1", "function": {"name": "tide", "arguments": "{}"}}]
         },
     ),
-    "result": said("high", MessageRole.TOOL, tool_call_id="c1"),
-    "named result": said("high", MessageRole.TOOL, tool_call_id="c1", name="tide"),
-    "result of a function": said("high", MessageRole.FUNCTION, name="tide"),
+    "result": chat_message("high", MessageRole.TOOL, tool_call_id="c1"),
+    "named result": chat_message("high", MessageRole.TOOL, tool_call_id="c1", name="tide"),
+    "result of a function": chat_message("high", MessageRole.FUNCTION, name="tide"),
 }
 
 
@@ -104,7 +104,7 @@ def test_a_message_comes_back_as_it_was_put(name: str) -> None:
 
 @given(text=st.text(), role=st.sampled_from(list(MessageRole)))
 def test_any_text_comes_back(text: str, role: MessageRole) -> None:
-    put = said(text, role)
+    put = chat_message(text, role)
     assert to_chat([stored(from_chat(put))]) == [put]
 
 
@@ -123,7 +123,7 @@ def test_two_files_are_not_taken_for_one() -> None:
 
 
 def test_an_edited_message_is_given_as_it_was_edited() -> None:
-    put = from_chat(said("high", MessageRole.FUNCTION, name="tide", tool_call_id="c1"))
+    put = from_chat(chat_message("high", MessageRole.FUNCTION, name="tide", tool_call_id="c1"))
     edited = Message("tool", (ToolResult("c1", (Text("[…]"),), name="tide"),), extras=put.extras)
     (given_,) = to_chat([edited])
     assert given_.content == "[…]"
@@ -154,29 +154,31 @@ def test_messages_of_other_doors_are_given_too() -> None:
     assert [each.content for each in to_chat([user("Hi"), assistant("Ho")])] == ["Hi", "Ho"]
 
 
-def test_what_cannot_be_stored_is_refused_and_nothing_is_written(memory: EnfoldMemory) -> None:
+def test_a_value_that_cannot_be_stored_is_refused_and_nothing_is_written(
+    memory: EnfoldMemory,
+) -> None:
     with pytest.raises(InputError, match="additional_kwargs"):
-        memory.put_messages([said("fine"), said("not", odd=object())])
+        memory.put_messages([chat_message("fine"), chat_message("not", odd=object())])
     assert memory.get_all() == []
 
 
-def test_it_is_a_memory(memory: EnfoldMemory) -> None:
+def test_the_memory_implements_base_memory(memory: EnfoldMemory) -> None:
     assert isinstance(memory, BaseMemory)
     assert memory.get() == []
-    memory.put(said("one"))
-    memory.put_messages([said("two"), said("three")])
+    memory.put(chat_message("one"))
+    memory.put_messages([chat_message("two"), chat_message("three")])
     assert [each.content for each in memory.get()] == ["one", "two", "three"]
-    memory.set([said("one"), said("four")])
+    memory.set([chat_message("one"), chat_message("four")])
     assert [each.content for each in memory.get_all()] == ["one", "four"]
     memory.reset()
     assert memory.get_all() == []
 
 
-async def test_it_is_an_async_memory(memory: EnfoldMemory) -> None:
-    await memory.aput(said("one"))
-    await memory.aput_messages([said("two")])
+async def test_the_memory_implements_the_async_methods(memory: EnfoldMemory) -> None:
+    await memory.aput(chat_message("one"))
+    await memory.aput_messages([chat_message("two")])
     assert [each.content for each in await memory.aget()] == ["one", "two"]
-    await memory.aset([said("three")])
+    await memory.aset([chat_message("three")])
     assert [each.content for each in await memory.aget_all()] == ["three"]
     await memory.areset()
     assert await memory.aget() == []
@@ -209,7 +211,7 @@ def tide(port: str) -> str:
     return f"{port}: {LONG}"
 
 
-class Speaker:
+class ToolCallingModel:
     """Calls the tool twice at once on every turn, then answers; remembers what it was sent."""
 
     def __init__(self) -> None:
@@ -218,7 +220,7 @@ class Speaker:
     def __call__(self, messages: Sequence[ChatMessage], **_: Any) -> ChatMessage:
         self.sent.append(list(messages))
         if messages[-1].role == MessageRole.TOOL:
-            return said(f"Answer: {LONG}", MessageRole.ASSISTANT)
+            return chat_message(f"Answer: {LONG}", MessageRole.ASSISTANT)
         calls = [
             ToolCallBlock(
                 tool_call_id=f"{len(self.sent)}{port}", tool_name="tide", tool_kwargs={"port": port}
@@ -248,7 +250,7 @@ def unpaired(messages: Sequence[ChatMessage]) -> set[str]:
 @pytest.mark.filterwarnings("ignore::pydantic.warnings.PydanticDeprecatedSince20")
 @pytest.mark.filterwarnings("ignore::pydantic.warnings.PydanticDeprecatedSince211")
 async def test_an_agent_with_tools_keeps_calls_and_results_together(memory: EnfoldMemory) -> None:
-    speaker = Speaker()
+    speaker = ToolCallingModel()
     llm = MockFunctionCallingLLM(response_generator=speaker, is_chat_model=True)
     agent = FunctionAgent(tools=[tide], llm=llm, streaming=False)
     for turn in range(10):
@@ -260,13 +262,13 @@ async def test_an_agent_with_tools_keeps_calls_and_results_together(memory: Enfo
 
 
 def test_tokens_beside_the_history_are_counted(memory: EnfoldMemory) -> None:
-    memory.put_messages([said(f"{n} {LONG}") for n in range(20)])
+    memory.put_messages([chat_message(f"{n} {LONG}") for n in range(20)])
     assert len(memory.get()) == 20
     assert len(memory.get(initial_token_count=2_000)) < 20
 
 
-def test_it_may_be_copied_pickled_and_written_down(memory: EnfoldMemory) -> None:
-    memory.put(said("one"))
+def test_a_memory_can_be_copied_pickled_and_serialized(memory: EnfoldMemory) -> None:
+    memory.put(chat_message("one"))
     others = (
         copy.deepcopy(memory),
         pickle.loads(pickle.dumps(memory)),
@@ -277,21 +279,21 @@ def test_it_may_be_copied_pickled_and_written_down(memory: EnfoldMemory) -> None
 
 
 def test_sessions_do_not_see_each_other(memory: EnfoldMemory) -> None:
-    memory.put(said("secret"))
+    memory.put(chat_message("secret"))
     other = EnfoldMemory.from_defaults(session_id="other", url=memory.url)
     elsewhere = EnfoldMemory.from_defaults(session_id="chat", url=memory.url, namespace="b")
     assert other.get_all() == elsewhere.get_all() == []
 
 
 def test_from_defaults_goes_on_or_begins_with_a_history(memory: EnfoldMemory) -> None:
-    memory.put(said("one"))
+    memory.put(chat_message("one"))
     again = EnfoldMemory.from_defaults(session_id="chat", url=memory.url)
     assert [each.content for each in again.get_all()] == ["one"]
-    EnfoldMemory.from_defaults("chat", [said("two")], url=memory.url)
+    EnfoldMemory.from_defaults("chat", [chat_message("two")], url=memory.url)
     assert [each.content for each in memory.get_all()] == ["two"]
 
 
-def test_without_the_extra_it_is_said_which_to_install() -> None:
+def test_the_error_names_the_missing_extra() -> None:
     program = (
         "import sys; sys.modules['llama_index'] = None\n"
         "from enfold.errors import ConfigError\n"

@@ -28,9 +28,9 @@ FACT = "The anchor weighs nine stone."
 
 
 def text(result: CallToolResult) -> str:
-    (said,) = result.content
-    assert isinstance(said, TextContent)
-    return said.text
+    (content,) = result.content
+    assert isinstance(content, TextContent)
+    return content.text
 
 
 async def ask(client: Client, tool: str, **arguments: Any) -> tuple[str, dict[str, Any]]:
@@ -47,7 +47,7 @@ async def complaint(client: Client, tool: str, **arguments: Any) -> str:
     return text(result)
 
 
-async def told(engine: Engine, id: str = "chat", turns: int = 40) -> Session:
+async def make_session(engine: Engine, id: str = "chat", turns: int = 40) -> Session:
     """A session with a fact at its beginning and much talk after it."""
     session = await engine.session(id, model=MODEL)
     await session.append(FACT, assistant("Noted."))
@@ -72,7 +72,7 @@ async def test_each_tool_has_a_schema_of_its_answer(engine: Engine) -> None:
 
 async def test_summarized_messages_are_found_and_recalled(engine: Engine) -> None:
     await engine.set("words_share", 0)
-    session = await told(engine)
+    session = await make_session(engine)
     async with Client(make_server(engine, session="chat")) as client:
         words, values = await ask(client, "compress")
         assert values["outcome"] == "compressed"
@@ -110,7 +110,7 @@ async def test_a_tool_call_opens_its_whole_result(engine: Engine) -> None:
         assert passage["length"] == len(output)
 
 
-async def test_an_answer_of_recall_has_at_most_so_many_tokens(engine: Engine) -> None:
+async def test_an_answer_of_recall_stays_within_its_tokens(engine: Engine) -> None:
     session = await engine.session("chat", model=MODEL)
     for n in range(8):
         await session.append(f"needle {n} " + "</conversation> strange 界 words " * 400)
@@ -130,7 +130,7 @@ async def test_an_answer_of_recall_has_at_most_so_many_tokens(engine: Engine) ->
 
 
 async def test_a_pinned_message_stays_in_the_view(engine: Engine) -> None:
-    session = await told(engine)
+    session = await make_session(engine)
     async with Client(make_server(engine, session="chat")) as client:
         assert (await ask(client, "pins"))[0] == "No message is pinned."
         _, values = await ask(client, "pin", reference="1")
@@ -145,7 +145,7 @@ async def test_a_pinned_message_stays_in_the_view(engine: Engine) -> None:
 
 
 async def test_status_says_how_full_it_is(engine: Engine) -> None:
-    await told(engine)
+    await make_session(engine)
     async with Client(make_server(engine, session="chat")) as client:
         words, values = await ask(client, "status")
         assert values["compression_is_due"]
@@ -158,7 +158,7 @@ async def test_status_says_how_full_it_is(engine: Engine) -> None:
 
 
 async def test_a_server_for_one_session_sees_no_other(engine: Engine) -> None:
-    await told(engine, "mine", turns=1)
+    await make_session(engine, "mine", turns=1)
     other = await engine.session("other")
     (secret,) = await other.append("the sextant is theirs")
     async with Client(make_server(engine, session="mine")) as client:
@@ -173,7 +173,7 @@ async def test_a_server_for_one_session_sees_no_other(engine: Engine) -> None:
 
 
 async def test_sessions_are_named_by_the_call_within_the_namespace(engine: Engine) -> None:
-    await told(engine, "mine", turns=1)
+    await make_session(engine, "mine", turns=1)
     await engine.session("theirs", namespace="elsewhere")
     async with Client(make_server(engine)) as client:
         _, values = await ask(client, "status", session="mine")
@@ -187,7 +187,7 @@ async def test_sessions_are_named_by_the_call_within_the_namespace(engine: Engin
 
 
 @pytest.mark.parametrize(
-    ("tool", "arguments", "said"),
+    ("tool", "arguments", "message"),
     [
         ("recall", {}, "either a reference or a query"),
         ("recall", {"reference": "a", "query": "b"}, "either a reference or a query"),
@@ -200,16 +200,16 @@ async def test_sessions_are_named_by_the_call_within_the_namespace(engine: Engin
     ],
     ids=lambda value: None if isinstance(value, dict) else str(value),
 )
-async def test_what_is_asked_wrongly_is_explained(
-    engine: Engine, tool: str, arguments: dict[str, Any], said: str
+async def test_wrong_arguments_are_explained(
+    engine: Engine, tool: str, arguments: dict[str, Any], message: str
 ) -> None:
-    await told(engine, turns=1)
+    await make_session(engine, turns=1)
     async with Client(make_server(engine, session="chat")) as client:
-        assert said in await complaint(client, tool, **arguments)
+        assert message in await complaint(client, tool, **arguments)
 
 
 async def test_a_process_serves_over_stdio(engine: Engine, database: str) -> None:
-    await told(engine, turns=2)
+    await make_session(engine, turns=2)
     server = StdioServerParameters(
         command=sys.executable,
         args=[*SERVER, "--db", database, "--session", "chat"],
@@ -253,8 +253,8 @@ def test_an_interrupt_ends_a_process_at_once(tmp_path: Path) -> None:
     with process:
         assert process.stdin is not None
         assert process.stdout is not None
-        asked = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
-        process.stdin.write(json.dumps(asked) + "\n")
+        request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+        process.stdin.write(json.dumps(request) + "\n")
         process.stdin.flush()
         assert json.loads(process.stdout.readline())["result"]["serverInfo"]["name"] == "enfold"
         process.send_signal(signal.SIGINT)
@@ -263,14 +263,14 @@ def test_an_interrupt_ends_a_process_at_once(tmp_path: Path) -> None:
         assert process.stderr.read() == ""
 
 
-def test_a_database_that_cannot_be_opened_is_said_in_one_line() -> None:
+def test_a_database_that_cannot_be_opened_is_reported_in_one_line() -> None:
     done = run(*SERVER, "--db", "mongodb://nowhere")
     assert done.returncode == 2
     assert done.stderr.startswith("enfold-mcp: ")
     assert done.stderr.count("\n") == 1
 
 
-def test_without_the_extra_it_is_said_which_to_install(tmp_path: Path) -> None:
+def test_the_error_names_the_missing_extra(tmp_path: Path) -> None:
     program = (
         "import sys; sys.modules['mcp'] = None\n"
         f"sys.argv = ['enfold-mcp', '--db', 'sqlite:///{(tmp_path / 'a.db').as_posix()}']\n"

@@ -47,7 +47,7 @@ class CallingModel(Model):
         self.sent.append(json.loads(json.dumps(items)))
         number = len(self.sent)
         if items[-1].get("type") == "function_call_output":
-            return _response(_said(number, f"Answer {number}: {LONG}"))
+            return _response(_output_message(number, f"Answer {number}: {LONG}"))
         return _response(_call(f"call_{number}_a"), _call(f"call_{number}_b"))
 
     def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[TResponseStreamEvent]:
@@ -58,7 +58,7 @@ def _response(*output: Any) -> ModelResponse:
     return ModelResponse(output=list(output), usage=Usage(), response_id=None)
 
 
-def _said(number: int, text: str) -> ResponseOutputMessage:
+def _output_message(number: int, text: str) -> ResponseOutputMessage:
     content = ResponseOutputText(text=text, type="output_text", annotations=[])
     return ResponseOutputMessage(
         id=f"msg_{number}",
@@ -102,7 +102,7 @@ def unpaired(items: list[Any]) -> set[str]:
     return calls | wrong
 
 
-async def test_it_is_a_session_of_the_sdk(engine: Engine) -> None:
+async def test_the_adapter_implements_the_session_of_the_sdk(engine: Engine) -> None:
     session = await session_of(engine)
     assert isinstance(session, Session)
     assert session.session_id == "chat"
@@ -117,8 +117,8 @@ async def test_runs_go_on_past_the_window_and_nothing_is_lost(engine: Engine) ->
         await Runner.run(agent, f"Question {turn}?", session=session, run_config=QUIET)
     history = await session.get_items(limit=1_000)
     assert len(history) == 12 * 6
-    asked = [each["content"] for each in history if each.get("role") == "user"]  # type: ignore[typeddict-item]  # a user's item has one
-    assert asked == [f"Question {turn}?" for turn in range(12)]
+    questions = [each["content"] for each in history if each.get("role") == "user"]  # type: ignore[typeddict-item]  # a user's item has one
+    assert questions == [f"Question {turn}?" for turn in range(12)]
     assert any(str(items[0].get("content")).startswith(HEADING) for items in model.sent)
     assert all(not unpaired(items) for items in model.sent)
     status = await stored.status()
@@ -148,7 +148,7 @@ async def test_kept_items_come_back_as_they_were(engine: Engine) -> None:
     assert await session.get_items(limit=0) == []
 
 
-async def test_what_it_gives_may_be_written_into(engine: Engine) -> None:
+async def test_changes_to_returned_items_do_not_reach_the_session(engine: Engine) -> None:
     session = await session_of(engine)
     await session.add_items([{"role": "user", "content": [{"type": "input_text", "text": "Hi"}]}])
     given: list[Any] = await session.get_items()
@@ -172,7 +172,7 @@ async def test_an_item_is_popped_and_the_next_takes_its_place(engine: Engine) ->
     ]
 
 
-async def test_what_was_popped_is_still_stored(engine: Engine) -> None:
+async def test_popped_items_stay_stored(engine: Engine) -> None:
     stored = await engine.session("chat", model=MODEL)
     session = AgentSession(stored)
     await session.add_items([item("the anchor weighs nine stone"), item("and more")])
@@ -239,7 +239,7 @@ async def test_settings_hold_for_what_it_reads(engine: Engine) -> None:
     assert len(folded) < 24
 
 
-async def test_what_is_no_item_is_refused_and_nothing_written(engine: Engine) -> None:
+async def test_a_wrong_item_is_refused_and_nothing_is_written(engine: Engine) -> None:
     session = await session_of(engine)
     wrong: Any = [item("fine"), {"role": "pirate", "content": "arr"}]
     with pytest.raises(DialectError, match="pirate"):

@@ -45,7 +45,7 @@ WINDOW = 4_000
 LONG = "the tide turns at noon and the ropes hold well " * 12
 
 
-def asked(text: str) -> ModelRequest:
+def user_request(text: str) -> ModelRequest:
     return ModelRequest(parts=[UserPromptPart(text)])
 
 
@@ -54,16 +54,16 @@ def answered(text: str) -> ModelResponse:
 
 
 def talk(turns: int) -> list[ModelMessage]:
-    """So many questions and answers, and one question more."""
+    """Return a number of questions and answers, and a last question."""
     messages: list[ModelMessage] = []
     for turn in range(turns):
-        messages += [asked(f"Question {turn}: {LONG}"), answered(f"Answer {turn}: {LONG}")]
-    return [*messages, asked("And now?")]
+        messages += [user_request(f"Question {turn}: {LONG}"), answered(f"Answer {turn}: {LONG}")]
+    return [*messages, user_request("And now?")]
 
 
 def text_in(messages: Sequence[ModelMessage]) -> str:
-    said = [entry.message for entry in translate(messages) if entry.message is not None]
-    return "\n".join(text_of(message.parts) for message in said)
+    translated = [entry.message for entry in translate(messages) if entry.message is not None]
+    return "\n".join(text_of(message.parts) for message in translated)
 
 
 def tokens(messages: Sequence[ModelMessage]) -> int:
@@ -84,7 +84,7 @@ def unpaired(messages: Sequence[ModelMessage]) -> set[str]:
     return waiting | wrong
 
 
-class Speaker:
+class ToolCallingAgentModel:
     """Calls the tool twice at once on every turn, then answers; remembers what it was sent."""
 
     def __init__(self) -> None:
@@ -108,20 +108,20 @@ def tide(port: str) -> str:
 
 
 async def run(agent: Agent[None, str], turns: int) -> list[ModelMessage]:
-    said: list[ModelMessage] = []
+    history: list[ModelMessage] = []
     for turn in range(turns):
-        result = await agent.run(f"Question {turn}?", message_history=said)
-        said = result.all_messages()
-    return said
+        result = await agent.run(f"Question {turn}?", message_history=history)
+        history = result.all_messages()
+    return history
 
 
-async def test_of_a_very_long_prompt_only_the_rules_are_sent() -> None:
+async def test_a_very_long_prompt_is_reduced_to_its_rules() -> None:
     log = " ".join(f"line {number} of the log" for number in range(1_000))
     picture = ImageUrl("https://example.com/quay.png")
     long = ModelRequest(parts=[UserPromptPart([f"Always answer in French.\n{log}", picture])])
     done: list[Condensed] = []
     history = HistoryProcessor(WINDOW, on_condensed=done.append)
-    given_ = [asked("Hello."), answered("Yes."), long, answered("Oui."), *talk(6)]
+    given_ = [user_request("Hello."), answered("Yes."), long, answered("Oui."), *talk(6)]
     sent = await history(given_)
     assert tokens(sent) <= done[0].report.tokens_after < WINDOW
     (prompt,) = (
@@ -133,17 +133,17 @@ async def test_of_a_very_long_prompt_only_the_rules_are_sent() -> None:
     assert prompt[1:] == [picture]
     assert str(prompt[0]).startswith("Always answer in French.")
     assert "line 500" not in text_in(sent)
-    again = [*given_, answered("Now."), asked("And then?")]
+    again = [*given_, answered("Now."), user_request("And then?")]
     assert (await history(again))[: len(sent)] == sent
 
 
-async def test_what_fits_is_sent_as_it_is() -> None:
+async def test_messages_that_fit_are_sent_unchanged() -> None:
     messages = talk(2)
     given_ = await HistoryProcessor(WINDOW)(messages)
     assert all(after is before for after, before in zip(given_, messages, strict=True))
 
 
-async def test_what_is_kept_are_the_same_objects_around_one_summary() -> None:
+async def test_kept_messages_are_the_same_objects_around_one_summary() -> None:
     messages = talk(20)
     given_ = await HistoryProcessor(WINDOW)(messages)
     assert tokens(given_) < WINDOW < tokens(messages)
@@ -155,7 +155,7 @@ async def test_what_is_kept_are_the_same_objects_around_one_summary() -> None:
 
 
 async def test_an_agent_goes_on_past_the_window_and_its_history_stays_whole() -> None:
-    speaker = Speaker()
+    speaker = ToolCallingAgentModel()
     history = HistoryProcessor(WINDOW)
     agent = Agent(
         FunctionModel(speaker),
@@ -164,10 +164,10 @@ async def test_an_agent_goes_on_past_the_window_and_its_history_stays_whole() ->
         instructions="Be brief.",
         capabilities=[history.capability()],
     )
-    said = await run(agent, 10)
-    assert len(said) == 40
+    messages = await run(agent, 10)
+    assert len(messages) == 40
     questions = [
-        part.content for each in said for part in each.parts if isinstance(part, UserPromptPart)
+        part.content for each in messages for part in each.parts if isinstance(part, UserPromptPart)
     ]
     assert questions == [f"Question {turn}?" for turn in range(10)]
     assert any(HEADING in text_in(sent) for sent in speaker.sent)
@@ -179,16 +179,16 @@ async def test_an_agent_goes_on_past_the_window_and_its_history_stays_whole() ->
 
 
 async def test_pydantic_ais_own_capability_takes_it_too() -> None:
-    speaker = Speaker()
+    speaker = ToolCallingAgentModel()
     agent = Agent(
         FunctionModel(speaker),
         tools=[tide],
         system_prompt="You are a pilot.",
         capabilities=[ProcessHistory(HistoryProcessor(WINDOW))],
     )
-    said = await run(agent, 12)
-    assert len(said) < 48
-    assert text_in(said).count(HEADING) == 1
+    messages = await run(agent, 12)
+    assert len(messages) < 48
+    assert text_in(messages).count(HEADING) == 1
     for sent in speaker.sent:
         assert not unpaired(sent)
         assert tokens(sent) < WINDOW
@@ -201,7 +201,7 @@ async def test_a_beginning_that_was_folded_stays_so() -> None:
     messages = talk(20)
     before = await history(messages)
     for turn in range(3):
-        messages = [*messages, answered(f"Then {turn}."), asked(f"And then {turn}?")]
+        messages = [*messages, answered(f"Then {turn}."), user_request(f"And then {turn}?")]
         after = await history(messages)
         assert all(a is b for a, b in zip(before, after[: len(before)], strict=True))
         before = after
@@ -229,14 +229,14 @@ async def test_a_longer_conversation_is_folded_again_with_what_was_folded() -> N
 async def test_conversations_do_not_share_a_fold() -> None:
     history = HistoryProcessor(WINDOW, summarizer=ScriptedSummarizer("One.", "Two."))
     one, other = talk(20), talk(20)
-    other[2] = asked(f"Another question: {LONG}")
+    other[2] = user_request(f"Another question: {LONG}")
     assert "One." in text_in(await history(one))
     assert "Two." in text_in(await history(other))
     assert "One." in text_in(await history(one))
 
 
 async def test_a_long_run_of_tools_keeps_what_the_user_asked() -> None:
-    messages: list[ModelMessage] = [asked("How are the tides?")]
+    messages: list[ModelMessage] = [user_request("How are the tides?")]
     for n in range(40):
         call = ToolCallPart("tide", {"port": str(n)}, tool_call_id=str(n))
         back = ToolReturnPart("tide", f"{n}: {LONG}", tool_call_id=str(n))
@@ -287,11 +287,11 @@ async def test_instructions_and_tools_count_too(kind: str) -> None:
     assert sent[1] < len(messages)
 
 
-async def test_whoever_asks_is_told_what_was_condensed() -> None:
-    told: list[Condensed] = []
+async def test_the_callback_receives_the_condensed_result() -> None:
+    reports: list[Condensed] = []
     messages = talk(20)
-    await HistoryProcessor(WINDOW, on_condensed=told.append)(messages)
-    (done,) = told
+    await HistoryProcessor(WINDOW, on_condensed=reports.append)(messages)
+    (done,) = reports
     assert done.report.tokens_after < done.report.tokens_before
     restored = enfold.restore(done.messages, done.ledger)
     assert len(restored["messages"]) == len(messages)
@@ -304,7 +304,7 @@ async def test_keep_tokens_says_how_much_stays() -> None:
     assert len(little) < len(much)
 
 
-async def test_a_summarizer_that_fails_is_said_and_nothing_is_remembered() -> None:
+async def test_a_failed_summarizer_is_reported_and_nothing_is_remembered() -> None:
     summarizer = ScriptedSummarizer(SummaryError("no model answers"), "One.")
     history = HistoryProcessor(WINDOW, summarizer=summarizer)
     messages = talk(20)
@@ -313,8 +313,8 @@ async def test_a_summarizer_that_fails_is_said_and_nothing_is_remembered() -> No
     assert "One." in text_in(await history(messages))
 
 
-async def test_what_cannot_be_made_smaller_is_sent_as_it_is() -> None:
-    messages: list[ModelMessage] = [asked(LONG * 20)]
+async def test_messages_that_cannot_shrink_are_sent_unchanged() -> None:
+    messages: list[ModelMessage] = [user_request(LONG * 20)]
     assert await HistoryProcessor(WINDOW)(messages) == messages
 
 
@@ -342,9 +342,9 @@ def test_parts_are_read_for_what_they_say() -> None:
     ]
     entries = translate(messages)
     assert [each.owner for each in entries] == [0, 0, 1, 2, 2, 3]
-    said = [each.message for each in entries if each.message is not None]
-    assert [each.id for each in said] == ["0", "1", "2", "3", "4", "5"]
-    assert [each.role for each in said] == [
+    translated = [each.message for each in entries if each.message is not None]
+    assert [each.id for each in translated] == ["0", "1", "2", "3", "4", "5"]
+    assert [each.role for each in translated] == [
         "system",
         "user",
         "assistant",
@@ -352,15 +352,15 @@ def test_parts_are_read_for_what_they_say() -> None:
         "user",
         "assistant",
     ]
-    assert said[1].parts == (
+    assert translated[1].parts == (
         Text("Look"),
         Attachment(mime="image/png", size=4),
         Attachment(mime="image/png", url="https://example.org/a.png"),
     )
-    (result,) = said[3].parts
+    (result,) = translated[3].parts
     assert isinstance(result, ToolResult)
     assert (result.call_id, result.name, result.is_error) == ("c1", "tide", True)
-    assert "height" in text_of(said[3].parts)
+    assert "height" in text_of(translated[3].parts)
 
 
 @given(st.lists(st.sampled_from(["ask", "answer", "call", "steer"]), max_size=60))
@@ -368,7 +368,7 @@ async def test_nothing_is_orphaned_and_nothing_kept_is_copied(kinds: list[str]) 
     messages: list[ModelMessage] = []
     for n, kind in enumerate(kinds):
         if kind == "ask":
-            messages.append(asked(f"{n} {LONG}"))
+            messages.append(user_request(f"{n} {LONG}"))
         elif kind == "answer":
             messages.append(answered(f"{n} {LONG}"))
         elif kind == "steer":
@@ -378,12 +378,12 @@ async def test_nothing_is_orphaned_and_nothing_kept_is_copied(kinds: list[str]) 
             back = ToolReturnPart("tide", LONG, tool_call_id=str(n))
             after = UserPromptPart(f"{n} {LONG}")
             messages += [ModelResponse(parts=[call]), ModelRequest(parts=[back, after])]
-    messages.append(asked("And now?"))
+    messages.append(user_request("And now?"))
     given_ = await HistoryProcessor(2_000)(messages)
     assert not unpaired(given_)
     assert given_[-1] is messages[-1]
-    known = {id(part) for message in messages for part in message.parts}
-    new = [part for message in given_ for part in message.parts if id(part) not in known]
+    part_ids = {id(part) for message in messages for part in message.parts}
+    new = [part for message in given_ for part in message.parts if id(part) not in part_ids]
     assert len(new) <= 1
     steering = [each for each in messages if isinstance(each.parts[0], ToolAvailabilityDeltaPart)]
     assert all(any(each is kept for kept in given_) for each in steering)
@@ -397,7 +397,7 @@ def test_the_last_message_is_one_whatever_it_holds() -> None:
     assert entry.message.role == "user"
 
 
-def test_without_the_extra_it_is_said_which_to_install() -> None:
+def test_the_error_names_the_missing_extra() -> None:
     program = (
         "import sys; sys.modules['pydantic_ai'] = None\n"
         "from enfold.adapters.pydantic_ai import HistoryProcessor\n"

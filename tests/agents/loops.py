@@ -160,11 +160,11 @@ def make_project(project: Path, steps: int) -> None:
 
 @dataclass(frozen=True)
 class Findings:
-    """What the requests of a run show."""
+    """The findings in the requests of a run."""
 
     requests: int
     breaks: int
-    """How often the beginning of a request was not the whole request before it."""
+    """Number of requests that do not begin with the whole request before them."""
     without_rule: list[tuple[int, str]]
     without_prompt: list[int]
 

@@ -80,8 +80,8 @@ def run_langgraph(address: str, model: str, system: str, prompt: str) -> str:
     agents: Any = import_module("langchain.agents")
     chat = openai.ChatOpenAI(model=model, base_url=f"{address}/v1", api_key="test", max_retries=0)
     agent = agents.create_agent(chat, list(TOOLS.values()), system_prompt=system)
-    asked = {"messages": [{"role": "user", "content": prompt}]}
-    state = agent.invoke(asked, {"recursion_limit": MAX_STEPS})
+    inputs = {"messages": [{"role": "user", "content": prompt}]}
+    state = agent.invoke(inputs, {"recursion_limit": MAX_STEPS})
     return str(state["messages"][-1].content)
 
 

@@ -58,7 +58,7 @@ def _run(home: Path, command: list[str], variables: Mapping[str, str]) -> str:
 
 
 @pytest.mark.skipif(not CLAUDE.exists(), reason="Claude Code is not installed: make test-agents")
-def test_claude_code_is_told_what_it_may_recall_after_its_own_compaction(tmp_path: Path) -> None:
+def test_claude_code_learns_its_recall_options_after_its_compaction(tmp_path: Path) -> None:
     def script(_request: ProviderRequest) -> Message:
         return assistant("Noted: the ferry to Skagen leaves from quay 17.")
 
@@ -77,7 +77,7 @@ def test_claude_code_is_told_what_it_may_recall_after_its_own_compaction(tmp_pat
 
 
 @pytest.mark.skipif(not CODEX.exists(), reason="Codex is not installed: make test-agents")
-def test_codex_is_told_what_it_may_recall_after_its_own_compaction(tmp_path: Path) -> None:
+def test_codex_learns_its_recall_options_after_its_compaction(tmp_path: Path) -> None:
     calls = [call("c1", "exec_command", {"cmd": "seq 1 4000"})]
 
     def script(_request: ProviderRequest) -> Message:
@@ -102,7 +102,7 @@ def test_codex_is_told_what_it_may_recall_after_its_own_compaction(tmp_path: Pat
     before, trigger, after = provider.requests
     assert NOTE not in before.raw.decode()
     assert trigger.messages[-1]["type"] == "compaction_trigger"
-    told = next(each for each in after.messages if NOTE in json.dumps(each))
-    assert told["role"] == "developer"
-    assert len(told["content"][0]["text"].encode()) <= MAX_BYTES
-    assert PROMPT in json.dumps(told)
+    message = next(each for each in after.messages if NOTE in json.dumps(each))
+    assert message["role"] == "developer"
+    assert len(message["content"][0]["text"].encode()) <= MAX_BYTES
+    assert PROMPT in json.dumps(message)

@@ -99,9 +99,9 @@ def test_results_and_reports_are_the_same_as_of_the_local_crew(folder: Path) -> 
 
 def test_rows_keep_their_order_and_an_error_is_one_rows_own() -> None:
     texts = [b"%d" % number for number in range(100)]
-    with workers.daft_workers(2) as crew:
-        futures = [crew.submit(WORK, BulkItem(Record(text))) for text in texts]
-        bad = crew.submit(WORK, BulkItem(Record(b"bad")))
+    with workers.daft_workers(2) as started:
+        futures = [started.submit(WORK, BulkItem(Record(text))) for text in texts]
+        bad = started.submit(WORK, BulkItem(Record(b"bad")))
         assert [future.result(60).result for future in futures] == [text * 2 for text in texts]
         with pytest.raises(InputError, match="broken"):
             bad.result(60)

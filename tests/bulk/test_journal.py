@@ -1,4 +1,4 @@
-"""What is finished is known again, and nothing else."""
+"""The journal: it finds finished files and no others."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def target(tmp_path: Path) -> Path:
     return path
 
 
-def test_what_is_finished_is_known_in_the_next_run(target: Path) -> None:
+def test_the_next_run_finds_finished_files(target: Path) -> None:
     with open_journal(target.parent) as journal:
         assert journal.finished([target], "key") == {"noted": 1}
         assert journal.finished([target], "another key") is None

@@ -42,8 +42,8 @@ def test_ledgers_can_lie_elsewhere(chats: Path, tmp_path: Path) -> None:
         write(place.target, [])
     read = restore_paths(find_files([out]), tmp_path / "again", ledgers)
     assert [place.ledger for place in read] == [place.ledger for place in written]
-    beside = restore_paths(find_files([out]), tmp_path / "again", None)
-    assert beside[0].ledger == out / "a.jsonl.ledger"
+    restored_paths = restore_paths(find_files([out]), tmp_path / "again", None)
+    assert restored_paths[0].ledger == out / "a.jsonl.ledger"
 
 
 def test_several_folders_are_mirrored_under_their_names(chats: Path, tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_several_folders_are_mirrored_under_their_names(chats: Path, tmp_path: P
     ]
 
 
-def test_ledgers_are_no_conversations_and_nobody_is_told(tmp_path: Path) -> None:
+def test_ledgers_are_skipped_silently(tmp_path: Path) -> None:
     write(tmp_path / "x.json.ledger", {})
     assert find_files([tmp_path]).others == 0
 

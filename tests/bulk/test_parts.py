@@ -25,7 +25,7 @@ def piece(number: int) -> ItemResult:
 
 
 def hidden(place: BulkFile) -> list[Path]:
-    """What lies beside the target."""
+    """Return the other paths in the target's folder."""
     return [path for path in place.target.parent.iterdir() if path != place.target]
 
 
@@ -86,7 +86,7 @@ def test_a_part_can_be_thrown_away(place: BulkFile) -> None:
     assert hidden(place) == []
 
 
-def test_what_cannot_be_written_is_named(place: BulkFile) -> None:
+def test_a_target_that_cannot_be_written_is_named(place: BulkFile) -> None:
     place.target.mkdir(parents=True)
     with pytest.raises(InputError, match=r"out\.json: cannot be written: Is a directory"):
         PartialResult(place, "key")

@@ -1,4 +1,4 @@
-"""What is done with one conversation: bytes in, bytes out."""
+"""The work on one conversation: bytes in, bytes out."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.bulk.chats import TRUNCATION, chat, place_of, write
 
 
 def units_of(path: Path) -> tuple[bool, list[BulkItem]]:
-    """What a file is divided into."""
+    """Return the items of a file."""
     with TRUNCATION.units(place_of(path, path.parent / "out")) as (is_array, units):
         return is_array, list(units)
 

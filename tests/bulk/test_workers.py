@@ -33,8 +33,8 @@ GOOD, BAD = BulkItem(Record(b"")), BulkItem(Record(b""), "bad")
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_results_and_errors_come_back(jobs: int) -> None:
     before = multiprocessing.active_children()
-    with local_workers(jobs) as crew:
-        done, failed = crew.submit(WORK, GOOD), crew.submit(WORK, BAD)
+    with local_workers(jobs) as workers:
+        done, failed = workers.submit(WORK, GOOD), workers.submit(WORK, BAD)
         assert (int(done.result().result) == os.getpid()) == (jobs == 1)
         with pytest.raises(InputError) as caught:
             failed.result()
@@ -42,12 +42,12 @@ def test_results_and_errors_come_back(jobs: int) -> None:
     assert multiprocessing.active_children() == before
 
 
-def test_nobody_is_left_behind_when_it_is_given_up() -> None:
+def test_an_interrupted_run_leaves_no_process_behind() -> None:
     before = multiprocessing.active_children()
 
     def give_up() -> None:
-        with local_workers(2) as crew:
-            crew.submit(WORK, GOOD).result()
+        with local_workers(2) as workers:
+            workers.submit(WORK, GOOD).result()
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -25,7 +25,7 @@ async def test_the_only_profile_answers(chat_setup: ChatSetup) -> None:
     assert answerer.prices is None
 
 
-async def test_of_several_the_sessions_own_answers_then_the_default_then_the_first(
+async def test_the_sessions_profile_answers_before_the_default_and_the_first(
     chat_setup: ChatSetup,
 ) -> None:
     await chat_setup.add("small")

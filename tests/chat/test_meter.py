@@ -66,7 +66,7 @@ def test_the_words_say_as_much_as_fits() -> None:
     [(HALF, True), (replace(HALF, estimated=1), False), (replace(HALF, corrected=True), False)],
     ids=["exact", "estimated", "corrected"],
 )
-def test_estimates_are_told_from_counts(meter: Meter, exact: bool) -> None:
+def test_estimates_and_counts_are_distinguished(meter: Meter, exact: bool) -> None:
     assert meter.is_exact is exact
     assert ("≈" in meter.words(100)) is not exact
 

@@ -36,7 +36,7 @@ def enfold(capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.Monke
 
 @pytest.fixture
 def stored(enfold: Enfold, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Enfold:
-    """The same, over a database that nobody else has."""
+    """The same, over an empty database."""
     monkeypatch.setenv("ENFOLD_DB", f"sqlite:///{tmp_path / 'chats.db'}")
     return enfold
 

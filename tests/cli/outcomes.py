@@ -1,4 +1,4 @@
-"""What came of a command: its exit code and what it wrote."""
+"""The outcome of a command: its exit code and its output."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class Outcome:
         return self.out.decode()
 
     @property
-    def said(self) -> str:
+    def stderr_text(self) -> str:
         """Standard error."""
         return self.err.decode()
 
     @property
     def json(self) -> Any:
         """Standard output, which must be one JSON value on one line."""
-        assert self.code == 0, self.said
+        assert self.code == 0, self.stderr_text
         assert self.out.endswith(b"\n")
         assert self.out.count(b"\n") == 1
         return loads(self.out)
@@ -38,8 +38,8 @@ class Outcome:
         """It ended with one line for a person that has these words, and with nothing else."""
         assert self.code == code, self
         assert self.out == b""
-        assert self.said.startswith("enfold: ")
-        assert self.said.endswith("\n")
-        assert self.said.count("\n") == 1
-        missing = [word for word in words if word not in self.said]
-        assert not missing, self.said
+        assert self.stderr_text.startswith("enfold: ")
+        assert self.stderr_text.endswith("\n")
+        assert self.stderr_text.count("\n") == 1
+        missing = [word for word in words if word not in self.stderr_text]
+        assert not missing, self.stderr_text

@@ -66,5 +66,5 @@ def run_on_terminal(
 def _read(terminal: int) -> bytes:
     try:
         return os.read(terminal, 1 << 16)
-    except OSError:  # so Linux says that nobody is at the other end any more
+    except OSError:  # Linux raises it when the other end is closed
         return b""

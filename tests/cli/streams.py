@@ -19,7 +19,7 @@ class Stream(io.TextIOWrapper):
         self._terminal = terminal
 
     def isatty(self) -> bool:
-        """Whether whoever asks is to believe that it is a terminal."""
+        """Return True if the stream poses as a terminal."""
         return self._terminal
 
     @property

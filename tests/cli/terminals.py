@@ -1,4 +1,4 @@
-"""A program on a pseudo-terminal, with somebody who reads the screen before typing on."""
+"""A program on a pseudo-terminal, with a user who reads the screen before typing on."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PATIENCE = 60.0
 
 @dataclass
 class Terminal:
-    """Both ends of it: what was shown, and where to type."""
+    """Both ends of the terminal: its output and its input."""
 
     process: subprocess.Popen[bytes]
     ours: int
@@ -48,7 +48,7 @@ class Terminal:
         return self.process.wait(timeout=max(1.0, left))
 
     def _last(self) -> str:
-        """What was shown last, without what steers the terminal."""
+        """Return the latest output without control sequences."""
         return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\s+", " ", self.shown.decode())[-500:]
 
     def _read(self, seconds: float) -> bool:
@@ -56,7 +56,7 @@ class Terminal:
             return False
         try:
             chunk = os.read(self.ours, 1 << 16)
-        except OSError:  # so Linux says that nobody is at the other end any more
+        except OSError:  # Linux raises it when the other end is closed
             return False
         self.shown += chunk
         return bool(chunk)

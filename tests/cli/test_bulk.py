@@ -34,7 +34,7 @@ def values(path: Path) -> list[Any]:
 
 
 def visible(folder: Path) -> set[str]:
-    """What a person sees in a folder."""
+    """Return the visible files of a folder."""
     files = (path for path in folder.rglob("*") if path.is_file())
     return {str(path.relative_to(folder)) for path in files if not path.name.startswith(".")}
 
@@ -46,19 +46,19 @@ def condense(*arguments: str | Path) -> Sequence[str | Path]:
 
 def test_a_folder_goes_there_and_back(enfold: Enfold, folder: Path, tmp_path: Path) -> None:
     out, again = tmp_path / "small", tmp_path / "again"
-    told = enfold(*condense(folder, "--out", out))
-    assert (told.code, told.out) == (0, b"")
-    assert told.said.startswith("2 files with 3 conversations: ")
-    assert told.said.endswith("1 other file ignored\n")
+    outcome = enfold(*condense(folder, "--out", out))
+    assert (outcome.code, outcome.out) == (0, b"")
+    assert outcome.stderr_text.startswith("2 files with 3 conversations: ")
+    assert outcome.stderr_text.endswith("1 other file ignored\n")
     assert visible(out) == {"a.jsonl", "a.jsonl.ledger", "deep/b.json", "deep/b.json.ledger"}
-    told = enfold("restore", out, "--out", again)
-    assert (told.code, told.said) == (0, "2 files with 3 conversations\n")
+    outcome = enfold("restore", out, "--out", again)
+    assert (outcome.code, outcome.stderr_text) == (0, "2 files with 3 conversations\n")
     assert visible(again) == {"a.jsonl", "deep/b.json"}
     for name in visible(again):
         assert values(again / name) == values(folder / name)
 
 
-def test_one_file_of_many_conversations_goes_into_a_folder(
+def test_a_file_of_many_conversations_goes_into_a_folder(
     enfold: Enfold, folder: Path, tmp_path: Path
 ) -> None:
     many = folder / "a.jsonl"
@@ -66,13 +66,13 @@ def test_one_file_of_many_conversations_goes_into_a_folder(
     assert enfold(*condense(many, "--out", f"{tmp_path}/small/")).code == 0
     assert len(values(tmp_path / "small/a.jsonl")) == 2
     ledgers = tmp_path / "ledgers"
-    told = enfold(*condense(many, "--out", tmp_path / "small", "--ledger", ledgers))
-    assert told.code == 0
+    outcome = enfold(*condense(many, "--out", tmp_path / "small", "--ledger", ledgers))
+    assert outcome.code == 0
     assert visible(ledgers) == {"a.jsonl.ledger"}
-    told = enfold(
+    outcome = enfold(
         "restore", tmp_path / "small/a.jsonl", "--ledger", ledgers, "--out", f"{tmp_path}/again/"
     )
-    assert told.code == 0
+    assert outcome.code == 0
     assert values(tmp_path / "again/a.jsonl") == values(many)
 
 
@@ -82,22 +82,22 @@ def test_failures_are_listed_and_the_code_says_so(
     (folder / "broken.json").write_bytes(b'[{"role": "user"')
     (folder / "nothing.json").write_bytes(b"")
     (folder / "circle.json").symlink_to(folder / "circle.json")
-    told = enfold(*condense(folder, "--out", tmp_path / "small"))
-    assert told.code == 1
-    said = told.said.splitlines()
-    assert "broken.json line 1" in said[0]
-    assert "circle.json: cannot be read: Too many levels of symbolic links" in said[1]
-    assert "nothing.json: the file is empty" in said[2]
-    assert said[3].startswith("2 files with 3 conversations")
-    assert said[4:] == ["enfold: 3 of 5 files failed"]
+    outcome = enfold(*condense(folder, "--out", tmp_path / "small"))
+    assert outcome.code == 1
+    lines = outcome.stderr_text.splitlines()
+    assert "broken.json line 1" in lines[0]
+    assert "circle.json: cannot be read: Too many levels of symbolic links" in lines[1]
+    assert "nothing.json: the file is empty" in lines[2]
+    assert lines[3].startswith("2 files with 3 conversations")
+    assert lines[4:] == ["enfold: 3 of 5 files failed"]
     assert len(visible(tmp_path / "small")) == 4
 
 
 def test_json_is_a_line_for_every_file(enfold: Enfold, folder: Path, tmp_path: Path) -> None:
     (folder / "broken.json").write_bytes(b"[{")
-    told = enfold(*condense(folder, "--out", tmp_path / "small", "--json"))
-    assert told.code == 1
-    lines = [loads(line) for line in told.out.splitlines()]
+    outcome = enfold(*condense(folder, "--out", tmp_path / "small", "--json"))
+    assert outcome.code == 1
+    lines = [loads(line) for line in outcome.out.splitlines()]
     assert [line["status"] for line in lines] == ["done", "failed", "done"]
     assert lines[0]["file"] == str(folder / "a.jsonl")
     assert lines[0]["ledger"] == str(tmp_path / "small/a.jsonl.ledger")
@@ -111,8 +111,8 @@ def test_json_is_a_line_for_every_file(enfold: Enfold, folder: Path, tmp_path: P
 
 def test_an_empty_folder_is_no_failure(enfold: Enfold, tmp_path: Path) -> None:
     (tmp_path / "none").mkdir()
-    told = enfold(*condense(tmp_path / "none", "--out", tmp_path / "small"))
-    assert (told.code, told.said) == (0, "0 files with 0 conversations\n")
+    outcome = enfold(*condense(tmp_path / "none", "--out", tmp_path / "small"))
+    assert (outcome.code, outcome.stderr_text) == (0, "0 files with 0 conversations\n")
 
 
 REFUSALS: dict[str, tuple[str, list[str]]] = {
@@ -135,7 +135,7 @@ REFUSALS: dict[str, tuple[str, list[str]]] = {
 
 
 @pytest.mark.parametrize(("arguments", "words"), REFUSALS.values(), ids=REFUSALS.keys())
-def test_what_cannot_be_meant_is_refused_at_once(
+def test_contradicting_arguments_are_refused_at_once(
     arguments: str, words: list[str], enfold: Enfold, folder: Path
 ) -> None:
     write(folder / "deep/a.jsonl", chat("other"))
@@ -146,9 +146,9 @@ def test_what_cannot_be_meant_is_refused_at_once(
 
 def test_a_missing_file_fails_by_itself(enfold: Enfold, folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "small"
-    told = enfold(*condense(folder / "a.jsonl", tmp_path / "none.json", "--out", out))
-    assert told.code == 1
-    assert "none.json: cannot be read: No such file" in told.said
+    outcome = enfold(*condense(folder / "a.jsonl", tmp_path / "none.json", "--out", out))
+    assert outcome.code == 1
+    assert "none.json: cannot be read: No such file" in outcome.stderr_text
     assert visible(out) == {"a.jsonl", "a.jsonl.ledger"}
 
 
@@ -190,23 +190,23 @@ def test_a_run_that_is_stopped_goes_on(
     while not (part.exists() and part.stat().st_size > 150_000) and time.monotonic() < deadline:
         time.sleep(0.01)
     started.send_signal(stop)
-    _, said = started.communicate(timeout=60)
+    _, stderr = started.communicate(timeout=60)
     assert started.returncode == (130 if stop == signal.SIGINT else -stop)
-    assert b"Traceback" not in said
+    assert b"Traceback" not in stderr
     assert visible(out) == set()
-    _assert_nobody_is_left(started.pid)
+    _assert_no_process_is_left(started.pid)
     begun = part.stat().st_size
     done = enfold(*condense(folder, "--out", out, "--jobs", "1"))
-    assert done.code == 0, done.said
+    assert done.code == 0, done.stderr_text
     assert begun > 150_000
-    assert done.said.startswith("3 files with 42 conversations: ")
+    assert done.stderr_text.startswith("3 files with 42 conversations: ")
     assert not list(out.rglob(".enfold-part*"))
     assert enfold(*condense(folder, "--out", tmp_path / "whole", "--jobs", "1")).code == 0
     for name in visible(tmp_path / "whole"):
         assert (out / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
-def _assert_nobody_is_left(session: int) -> None:
+def _assert_no_process_is_left(session: int) -> None:
     """Every process of the run is gone, soon."""
     deadline = time.monotonic() + 30
     while True:
@@ -240,14 +240,14 @@ def test_a_terminal_shows_how_far_it_is(folder: Path, tmp_path: Path) -> None:
 @pytest.mark.skipif(find_spec("daft") is None, reason="Daft is not installed")
 def test_daft_does_the_same_from_the_command_line(folder: Path, tmp_path: Path) -> None:
     for engine in ("local", "daft"):
-        told = run_in_pipes(*condense(folder, "--out", tmp_path / engine), "--engine", engine)
-        assert told.code == 0, told.said
-        assert told.said.startswith("2 files with 3 conversations: ")
+        outcome = run_in_pipes(*condense(folder, "--out", tmp_path / engine), "--engine", engine)
+        assert outcome.code == 0, outcome.stderr_text
+        assert outcome.stderr_text.startswith("2 files with 3 conversations: ")
     for name in visible(tmp_path / "local"):
         assert (tmp_path / "daft" / name).read_bytes() == (tmp_path / "local" / name).read_bytes()
 
 
 def test_another_engine_is_for_many_files(enfold: Enfold, folder: Path) -> None:
-    told = enfold(*condense(folder / "deep/b.json", "--engine", "daft"))
-    assert told.code == 2
-    assert "--engine daft is for many files" in told.said
+    outcome = enfold(*condense(folder / "deep/b.json", "--engine", "daft"))
+    assert outcome.code == 2
+    assert "--engine daft is for many files" in outcome.stderr_text

@@ -22,10 +22,10 @@ def db(tmp_path: Path) -> str:
 
 
 def test_without_a_profile_a_question_says_how_to_add_one(db: str) -> None:
-    told = run_in_pipes("chat", "--db", db, stdin=b"Why?\n")
+    outcome = run_in_pipes("chat", "--db", db, stdin=b"Why?\n")
     # The question is stored before a model is looked for, so the first line names the session.
-    place, error = told.err.splitlines(keepends=True)
-    replace(told, err=error).refused("No model is set up", "enfold profiles add")
+    place, error = outcome.err.splitlines(keepends=True)
+    replace(outcome, err=error).refused("No model is set up", "enfold profiles add")
     (session,) = run_in_pipes("sessions", "--json", "--db", db).json
     assert place.decode() == f"Continue with `enfold chat {session['id']}`\n"
     assert session["title"] == "Why?"
@@ -48,14 +48,14 @@ def test_without_a_profile_commands_work(festival: Enfold) -> None:
     ],
     ids=["nothing", "no text", "no such command", "no such window"],
 )
-def test_what_cannot_be_asked_is_refused(
+def test_an_invalid_question_is_refused(
     arguments: tuple[str, ...], stdin: bytes, words: str, stored: Enfold
 ) -> None:
     stored("chat", *arguments, stdin=stdin).refused(words)
     assert stored("sessions", "--json").json == []
 
 
-def test_on_a_terminal_one_can_look_around_and_leave(db: str) -> None:
+def test_the_terminal_chat_opens_shows_help_and_closes(db: str) -> None:
     with terminal("chat", "harbour", "--db", db) as screen:
         place = screen.wait_for(ALTERNATE_SCREEN)
         place = screen.wait_for("enfold profiles add", after=place)
@@ -67,7 +67,7 @@ def test_on_a_terminal_one_can_look_around_and_leave(db: str) -> None:
     assert b"Traceback" not in screen.shown
 
 
-def test_an_empty_talk_that_nobody_named_is_not_kept(db: str) -> None:
+def test_an_empty_unnamed_chat_is_not_stored(db: str) -> None:
     with terminal("chat", "--db", db) as screen:
         screen.wait_for("enfold profiles add")
         screen.type(CTRL_C)

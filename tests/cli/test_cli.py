@@ -1,4 +1,4 @@
-"""The commands as a whole: what is there, how it is found, and what a wrong word is told."""
+"""The command as a whole: its subcommands, its help and its errors."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def test_the_program_is_this_module() -> None:
 
 def test_the_version_is_the_installed_one(enfold: Enfold) -> None:
     expected = _installed()
-    told = enfold("--version")
-    assert (told.code, told.text) == (0, f"enfold {expected}\n")
+    outcome = enfold("--version")
+    assert (outcome.code, outcome.text) == (0, f"enfold {expected}\n")
 
 
 def test_without_a_word_there_is_help(enfold: Enfold) -> None:
@@ -63,21 +63,21 @@ def test_the_list_says_of_a_command_what_the_command_says(
     assert re.search(f"^  {name} +{re.escape(summary)}$", enfold("--help").text, re.MULTILINE)
 
 
-def test_a_wrong_command_is_told_the_right_one(enfold: Enfold) -> None:
+def test_the_error_of_a_wrong_command_suggests_the_right_one(enfold: Enfold) -> None:
     enfold("cuont").refused("no command 'cuont'", "Did you mean 'count'?", "See 'enfold --help'")
-    told = enfold("xyzzy")
-    told.refused("no command 'xyzzy'; there are count, condense, restore")
-    assert "Did you mean" not in told.said
+    outcome = enfold("xyzzy")
+    outcome.refused("no command 'xyzzy'; there are count, condense, restore")
+    assert "Did you mean" not in outcome.stderr_text
 
 
-def test_a_wrong_command_of_a_group_is_told_the_right_one(enfold: Enfold) -> None:
-    told = enfold("sessions", "compres", "x")
-    told.refused("'compres'", "Did you mean 'compress'?", "See 'enfold sessions --help'")
+def test_the_error_of_a_wrong_subcommand_suggests_the_right_one(enfold: Enfold) -> None:
+    outcome = enfold("sessions", "compres", "x")
+    outcome.refused("'compres'", "Did you mean 'compress'?", "See 'enfold sessions --help'")
 
 
-def test_a_wrong_option_is_told_the_right_one(enfold: Enfold) -> None:
-    told = enfold("count", "--jsno", "x.json")
-    told.refused("--jsno", "Did you mean --json?", "See 'enfold count --help'")
+def test_the_error_of_a_wrong_option_suggests_the_right_one(enfold: Enfold) -> None:
+    outcome = enfold("count", "--jsno", "x.json")
+    outcome.refused("--jsno", "Did you mean --json?", "See 'enfold count --help'")
 
 
 def test_an_argument_too_many_is_named(enfold: Enfold) -> None:
@@ -118,8 +118,8 @@ def test_an_interrupt_is_no_traceback(enfold: Enfold, monkeypatch: pytest.Monkey
         def isatty(self) -> bool:
             raise KeyboardInterrupt
 
-    told = enfold("count", "nothing.json")
-    told.refused("nothing.json")
+    outcome = enfold("count", "nothing.json")
+    outcome.refused("nothing.json")
     monkeypatch.setattr("enfold.cli.files.sys.stdin", Interrupted())
     assert main_code(["count"], monkeypatch) == 130
 

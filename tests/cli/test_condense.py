@@ -32,13 +32,15 @@ REPORT = [
 ]
 
 
-def test_the_conversation_goes_out_and_the_report_beside_it(enfold: Enfold, sample: Path) -> None:
-    told = enfold("condense", sample)
-    assert len(told.json) < len(loads(sample.read_bytes()))
-    assert "ative strategy:\n" in told.said
-    assert "Total reduction: " in told.said
-    assert "restorable" not in told.said
-    assert "--ledger FILE keeps one" in told.said
+def test_the_conversation_goes_to_stdout_and_the_report_to_stderr(
+    enfold: Enfold, sample: Path
+) -> None:
+    outcome = enfold("condense", sample)
+    assert len(outcome.json) < len(loads(sample.read_bytes()))
+    assert "ative strategy:\n" in outcome.stderr_text
+    assert "Total reduction: " in outcome.stderr_text
+    assert "restorable" not in outcome.stderr_text
+    assert "--ledger FILE keeps one" in outcome.stderr_text
 
 
 def test_a_dry_run_shows_the_expected_size_and_cost(enfold: Enfold, sample: Path) -> None:
@@ -47,16 +49,16 @@ def test_a_dry_run_shows_the_expected_size_and_cost(enfold: Enfold, sample: Path
     assert expected["tokens_before"] == done["tokens_before"]
     assert done["tokens_after"] <= expected["tokens_after"]
     assert expected["cost"] == 0
-    told = enfold("condense", sample, "--dry-run")
-    assert "would condense" in told.text
-    assert "no cost" in told.text
+    outcome = enfold("condense", sample, "--dry-run")
+    assert "would condense" in outcome.text
+    assert "no cost" in outcome.text
     assert "fits" in enfold("condense", sample, "--dry-run", "--window", "900000").text
 
 
 def test_the_json_is_as_agreed(enfold: Enfold, sample: Path) -> None:
-    told = enfold("condense", sample, "--json")
-    assert told.err == b""
-    result = told.json
+    outcome = enfold("condense", sample, "--json")
+    assert outcome.err == b""
+    result = outcome.json
     assert list(result) == ["messages", "report", "ledger", "receipt"]
     report = result["report"]
     assert list(report) == REPORT
@@ -108,16 +110,16 @@ def test_a_strategy_has_a_config(enfold: Enfold, sample: Path, tmp_path: Path) -
 
 def test_results_go_into_files(enfold: Enfold, sample: Path, tmp_path: Path) -> None:
     out, ledger = tmp_path / "small.json", tmp_path / "chat.ledger"
-    told = enfold("condense", sample, "--out", out, "--ledger", ledger)
-    assert (told.code, told.out) == (0, b"")
+    outcome = enfold("condense", sample, "--out", out, "--ledger", ledger)
+    assert (outcome.code, outcome.out) == (0, b"")
     assert out.read_bytes() == enfold("condense", sample).out
     assert loads(ledger.read_bytes()) == enfold("condense", sample, "--json").json["ledger"]
 
 
 def test_the_file_itself_can_be_replaced(enfold: Enfold, sample: Path, tmp_path: Path) -> None:
     expected = enfold("condense", sample).out
-    told = enfold("condense", sample, "--out", sample, "--ledger", tmp_path / "ledger")
-    assert told.code == 0
+    outcome = enfold("condense", sample, "--out", sample, "--ledger", tmp_path / "ledger")
+    assert outcome.code == 0
     assert sample.read_bytes() == expected
 
 
@@ -154,38 +156,38 @@ def test_a_failure_writes_nothing(
     (tmp_path / "two.jsonl").write_bytes(b'{"messages":[]}\n{"messages":[]}\n')
     before = {path: path.read_bytes() for path in tmp_path.iterdir()}
     files = f"--out {tmp_path}/out.json --ledger {tmp_path}/ledger.json"
-    told = enfold(
+    outcome = enfold(
         "condense", *arguments.format(sample=sample, folder=tmp_path, files=files).split()
     )
-    told.refused(*words)
+    outcome.refused(*words)
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def test_what_is_short_already_comes_back_with_a_warning(enfold: Enfold) -> None:
+def test_a_short_conversation_comes_back_with_a_warning(enfold: Enfold) -> None:
     chat = b'[{"role":"user","content":"hi"}]'
-    told = enfold("condense", stdin=chat)
-    assert told.out == chat + b"\n"
-    assert "Warning: " in told.said
+    outcome = enfold("condense", stdin=chat)
+    assert outcome.out == chat + b"\n"
+    assert "Warning: " in outcome.stderr_text
     assert enfold("condense", "--json", stdin=chat).json["report"]["warnings"]
 
 
-class _Model(BaseHTTPRequestHandler):
+class _SummaryServer(BaseHTTPRequestHandler):
     """Summarizes every conversation in the same words."""
 
-    asked: ClassVar[list[bytes]] = []
+    bodies: ClassVar[list[bytes]] = []
 
     def do_POST(self) -> None:
-        self.asked.append(self.rfile.read(int(self.headers["content-length"])))
+        self.bodies.append(self.rfile.read(int(self.headers["content-length"])))
         words = "The festival in Lindvik is on 12 June 2027; they go on with the stage."
         piece = {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "tiny"}
-        said = {"index": 0, "delta": {"role": "assistant", "content": words}}
+        choice = {"index": 0, "delta": {"role": "assistant", "content": words}}
         end = {"index": 0, "delta": {}, "finish_reason": "stop"}
         usage = {"prompt_tokens": 1_000, "completion_tokens": 20, "total_tokens": 1_020}
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.end_headers()
         for chunk in (
-            {**piece, "choices": [said]},
+            {**piece, "choices": [choice]},
             {**piece, "choices": [end]},
             {**piece, "choices": [], "usage": usage},
         ):
@@ -193,7 +195,7 @@ class _Model(BaseHTTPRequestHandler):
         self.wfile.write(b"data: [DONE]\n\n")
 
     def log_message(self, *_: object) -> None:
-        """Nobody is interested."""
+        """Log nothing."""
 
 
 @pytest.fixture
@@ -202,15 +204,15 @@ def profile(stored: Enfold, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     prompt = tmp_path / "prompt.txt"
     prompt.write_text("Write as I say.")
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
-    _Model.asked.clear()
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Model) as listening:
+    _SummaryServer.bodies.clear()
+    with ThreadingHTTPServer(("127.0.0.1", 0), _SummaryServer) as listening:
         thread = threading.Thread(target=listening.serve_forever)
         thread.start()
         address = f"http://127.0.0.1:{listening.server_port}/v1"
         model = ["--provider", "openai", "--model", "gpt-4o", "--base-url", address]
         words = ["profiles", "add", "mine", *model, "--prompt", prompt]
         added = stored(*words)
-        assert added.code == 0, added.said
+        assert added.code == 0, added.stderr_text
         yield stored
         listening.shutdown()
         thread.join()
@@ -226,14 +228,14 @@ CHATS = [
 
 
 def test_the_models_of_a_profile_write_the_summaries(profile: Enfold) -> None:
-    told = profile("condense", "--profile", "mine", "--json", stdin=dumps(CHATS[0])).json
-    assert "The festival in Lindvik" in dumps(told["messages"]).decode()
-    assert told["report"]["cost"] > 0
-    assert told["report"]["saved"] > 0
-    assert b"Write as I say." in _Model.asked[0]
+    result = profile("condense", "--profile", "mine", "--json", stdin=dumps(CHATS[0])).json
+    assert "The festival in Lindvik" in dumps(result["messages"]).decode()
+    assert result["report"]["cost"] > 0
+    assert result["report"]["saved"] > 0
+    assert b"Write as I say." in _SummaryServer.bodies[0]
 
 
-def test_they_do_so_for_many_files(profile: Enfold, tmp_path: Path) -> None:
+def test_profiles_condense_many_files(profile: Enfold, tmp_path: Path) -> None:
     chats = tmp_path / "chats.jsonl"
     chats.write_bytes(b"".join(dumps(chat) + b"\n" for chat in CHATS))
     out = f"{tmp_path}/out/"
@@ -243,5 +245,5 @@ def test_they_do_so_for_many_files(profile: Enfold, tmp_path: Path) -> None:
 
 
 def test_a_profile_must_be_there(stored: Enfold) -> None:
-    told = stored("condense", "--profile", "none", stdin=dumps(CHATS[0]))
-    told.refused("no profile 'none'")
+    outcome = stored("condense", "--profile", "none", stdin=dumps(CHATS[0]))
+    outcome.refused("no profile 'none'")

@@ -116,20 +116,20 @@ def test_a_tokenizer_that_is_none_is_named_before_anything_is_read(enfold: Enfol
     ],
     ids=["a result without a call", "duplicate ids"],
 )
-def test_what_a_provider_would_refuse_is_a_warning(
+def test_a_history_that_a_provider_would_refuse_is_a_warning(
     messages: list[object], warning: str, enfold: Enfold
 ) -> None:
-    told = enfold("count", "--json", stdin=dumps(messages))
-    assert told.json["messages"] == len(messages)
-    assert told.said == f"warning: standard input: {warning}\n"
+    outcome = enfold("count", "--json", stdin=dumps(messages))
+    assert outcome.json["messages"] == len(messages)
+    assert outcome.stderr_text == f"warning: standard input: {warning}\n"
 
 
 def test_many_warnings_are_cut_short(enfold: Enfold) -> None:
     orphan = {"role": "tool", "tool_call_id": "x", "content": "r"}
-    told = enfold("count", stdin=dumps([orphan] * 12))
-    assert told.code == 0
-    assert len(told.said.splitlines()) == 6
-    assert told.said.endswith("and 7 more\n")
+    outcome = enfold("count", stdin=dumps([orphan] * 12))
+    assert outcome.code == 0
+    assert len(outcome.stderr_text.splitlines()) == 6
+    assert outcome.stderr_text.endswith("and 7 more\n")
 
 
 def test_real_conversations_count_alike_in_parts_and_as_a_whole(

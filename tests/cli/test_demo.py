@@ -9,8 +9,8 @@ from tests.cli.processes import run_on_terminal
 
 
 def test_the_demo_ends_with_everything_as_it_came_in(enfold: Enfold, own_home: Path) -> None:
-    told = enfold("demo")
-    assert (told.code, told.err) == (0, b"")
+    outcome = enfold("demo")
+    assert (outcome.code, outcome.err) == (0, b"")
     for step in (
         "1. A conversation that no longer fits",
         "Decision: must",
@@ -22,7 +22,7 @@ def test_the_demo_ends_with_everything_as_it_came_in(enfold: Enfold, own_home: P
         "4. The compression can be undone",
         "equal the input, byte for byte",
     ):
-        assert step in told.text
+        assert step in outcome.text
     assert not list(own_home.rglob("*.db"))
 
 

@@ -50,7 +50,7 @@ def test_every_option_is_explained(command: list[str], enfold: Enfold) -> None:
             assert words.strip() or following.startswith(" " * 10), line
 
 
-def test_defaults_and_choices_are_told(enfold: Enfold) -> None:
+def test_the_help_lists_defaults_and_choices(enfold: Enfold) -> None:
     page = " ".join(enfold("count", "--help").text.split())
     assert "o200k_base, cl100k_base" in page
     assert "[default: o200k_base]" in page

@@ -41,7 +41,7 @@ def _event(name: str, log: Path, **more: Any) -> bytes:
     return json.dumps(event).encode()
 
 
-def test_the_log_is_stored_before_a_compaction_and_told_of_after_it(
+def test_the_log_is_stored_before_a_compaction_and_mentioned_after_it(
     stored: Enfold, tmp_path: Path
 ) -> None:
     log = _log(tmp_path / "log.jsonl", [f"Paint wall {number} green." for number in range(90)])
@@ -50,9 +50,9 @@ def test_the_log_is_stored_before_a_compaction_and_told_of_after_it(
     log.unlink()
     after = stored("hook", stdin=_event("SessionStart", log, source="compact"))
     assert after.code == 0
-    told = after.json["hookSpecificOutput"]
-    note = told["additionalContext"]
-    assert told["hookEventName"] == "SessionStart"
+    hook_output = after.json["hookSpecificOutput"]
+    note = hook_output["additionalContext"]
+    assert hook_output["hookEventName"] == "SessionStart"
     assert "180 messages from 2026-05-01 to 2026-05-09" in note
     assert "- message 1: Paint wall 0 green." in note
     assert "Paint wall 89 green." in note
@@ -67,10 +67,10 @@ def test_the_log_is_stored_before_a_compaction_and_told_of_after_it(
 def test_a_wrong_event_never_stops_a_compaction(stored: Enfold, given: bytes) -> None:
     done = stored("hook", stdin=given)
     assert (done.code, done.text) == (1, "")
-    assert done.said
+    assert done.stderr_text
 
 
-def test_a_new_session_is_told_nothing(stored: Enfold, tmp_path: Path) -> None:
+def test_a_new_session_gets_no_hint(stored: Enfold, tmp_path: Path) -> None:
     log = _log(tmp_path / "log.jsonl", ["Hello"])
     done = stored("hook", stdin=_event("SessionStart", log, source="startup"))
     assert (done.code, done.text) == (0, "")

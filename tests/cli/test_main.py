@@ -16,12 +16,12 @@ from tests.cli.processes import PROGRAM, environment, run_in_pipes
 CHAT = b'[{"role":"user","content":"hello"}]'
 
 
-def test_it_counts_what_comes_in() -> None:
+def test_count_reads_standard_input() -> None:
     counted = run_in_pipes("count", "--json", stdin=CHAT).json
     assert counted["total"] == 5
 
 
-def test_it_speaks_utf_8_in_any_locale(tmp_path: Path) -> None:
+def test_output_is_utf_8_in_any_locale(tmp_path: Path) -> None:
     file = tmp_path / "chat.json"
     file.write_bytes('[{"role":"user","content":"港"}]'.encode())
     done = run_in_pipes("condense", file, PYTHONIOENCODING="ascii", LC_ALL="C")
@@ -33,7 +33,7 @@ def test_an_error_is_an_exit_code_and_one_line() -> None:
 
 
 @pytest.mark.parametrize("arguments", [["models", "--json"], ["models"], ["count", "{file}"]])
-def test_a_reader_who_has_seen_enough_is_no_error(arguments: list[str], tmp_path: Path) -> None:
+def test_a_closed_output_pipe_is_no_error(arguments: list[str], tmp_path: Path) -> None:
     file = tmp_path / "chat.json"
     file.write_bytes(CHAT)
     started = subprocess.Popen(
@@ -45,9 +45,9 @@ def test_a_reader_who_has_seen_enough_is_no_error(arguments: list[str], tmp_path
     assert started.stdout is not None
     started.stdout.close()
     assert started.stderr is not None
-    said = started.stderr.read()
+    stderr = started.stderr.read()
     started.stderr.close()
-    assert (started.wait(timeout=100), said) == (0, b"")
+    assert (started.wait(timeout=100), stderr) == (0, b"")
 
 
 def test_a_full_disk_is_an_error_of_one_line() -> None:
@@ -90,8 +90,8 @@ def test_an_interrupt_ends_it_at_once_with_nothing_written(command: str, tmp_pat
     with pipe.open("wb", buffering=0) as writer:  # which waits until it is read
         writer.write(b'{"id":"a","messages":[]}\n')
         _interrupt(started)
-        out, said = started.communicate(timeout=100)
-    assert (started.returncode, out, said) == (130, b"", b"enfold: stopped\n")
+        out, stderr = started.communicate(timeout=100)
+    assert (started.returncode, out, stderr) == (130, b"", b"enfold: stopped\n")
     assert not db.exists()
 
 
@@ -134,7 +134,7 @@ def test_a_command_loads_only_what_it_needs(arguments: list[str], may_load: set[
 
 
 def test_without_a_command_it_says_how_to_start(enfold: Enfold) -> None:
-    told = enfold()
-    assert told.code == 0
+    outcome = enfold()
+    assert outcome.code == 0
     for command in ("enfold wrap claude", "enfold serve", "enfold condense", "enfold --help"):
-        assert command in told.text
+        assert command in outcome.text

@@ -19,12 +19,12 @@ def test_models_are_listed_by_a_part_of_their_name(stored: Enfold) -> None:
 
 
 def test_a_name_that_no_model_has_says_what_to_do(stored: Enfold) -> None:
-    told = stored("models", "zeppelin")
-    assert told.text.startswith("0 models\n")
-    assert "enfold models set" in told.said
+    outcome = stored("models", "zeppelin")
+    assert outcome.text.startswith("0 models\n")
+    assert "enfold models set" in outcome.stderr_text
 
 
-def test_one_is_shown(stored: Enfold) -> None:
+def test_a_model_is_shown_by_id_or_name(stored: Enfold) -> None:
     (model,) = stored("models", "show", "openai:gpt-4o", "--json").json
     assert model["max_input"] == 111_616
     assert "111,616" in stored("models", "show", "openai:gpt-4o").text
@@ -45,8 +45,8 @@ def test_limits_are_set_and_reset(stored: Enfold) -> None:
 
 
 def test_a_new_model_is_added(stored: Enfold) -> None:
-    told = stored("models", "set", "mine:tiny", "--max-input", "1000", "--max-output", "0")
-    assert "mine:tiny" in told.text
+    outcome = stored("models", "set", "mine:tiny", "--max-input", "1000", "--max-output", "0")
+    assert "mine:tiny" in outcome.text
     assert len(stored("models", "mine:", "--json").json) == 1
 
 

@@ -36,7 +36,7 @@ def test_a_session_without_pins_names_the_command(stored: Enfold) -> None:
     stored("import", "--session", "empty", stdin=b'[{"role": "assistant", "content": "Hello."}]')
     listed = stored("sessions", "pins", "empty")
     assert listed.text.startswith("0 messages\n")
-    assert "enfold sessions pin" in listed.said
+    assert "enfold sessions pin" in listed.stderr_text
 
 
 @pytest.mark.parametrize("command", ["pin", "unpin"])

@@ -18,7 +18,7 @@ def test_presets_are_listed_and_shown(stored: Enfold) -> None:
     assert stored("presets", "show", "speed").json["strategy"] == "smart"
 
 
-def test_one_goes_out_into_a_file_and_comes_in_under_another_name(
+def test_a_preset_is_exported_and_imported_under_another_name(
     stored: Enfold, tmp_path: Path
 ) -> None:
     file = tmp_path / "mine.json"
@@ -26,7 +26,7 @@ def test_one_goes_out_into_a_file_and_comes_in_under_another_name(
     assert loads(file.read_bytes())["version"] == 1
     refused = stored("presets", "import", file)
     assert (refused.code, refused.out) == (2, b"")
-    assert "built in" in refused.said
+    assert "built in" in refused.stderr_text
     assert stored("presets", "import", file, "--name", "mine").code == 0
     assert stored("presets", "show", "mine").json["name"] == "mine"
     assert stored("presets", "import", file, "--name", "mine").code == 2
@@ -40,13 +40,13 @@ def test_a_file_that_cannot_be_used_is_named_with_the_field(stored: Enfold, tmp_
     preset = stored("presets", "show", "balanced").json
     preset["config"]["passes"][1]["selection"]["type"] = "newest"
     file.write_bytes(dumps(preset))
-    told = stored("presets", "import", file)
-    assert told.code == 2
-    assert "broken.json: config.passes[1].selection.type: expected one of" in told.said
+    outcome = stored("presets", "import", file)
+    assert outcome.code == 2
+    assert "broken.json: config.passes[1].selection.type: expected one of" in outcome.stderr_text
 
 
-def test_one_is_applied_and_what_is_in_use_is_saved(festival: Enfold) -> None:
-    assert "smart" in festival("presets", "apply", "speed").said
+def test_a_preset_is_applied_and_current_settings_are_saved_as_one(festival: Enfold) -> None:
+    assert "smart" in festival("presets", "apply", "speed").stderr_text
     settings = festival("settings", "--json").json
     assert settings["strategy"]["value"] == "smart"
     assert settings["strategy"]["source"] == "database"
@@ -72,18 +72,18 @@ def test_a_conversation_is_condensed_with_a_preset(stored: Enfold, sample: Path)
 def test_a_preset_and_a_config_of_your_own(stored: Enfold, sample: Path, tmp_path: Path) -> None:
     config = tmp_path / "config.json"
     config.write_bytes(dumps({"losslessPrelude": {"enabled": False}, "passes": []}))
-    told = stored("condense", sample, "--preset", "balanced", "--config", config, "--json")
-    assert told.json["report"]["operations"] == []
+    outcome = stored("condense", sample, "--preset", "balanced", "--config", config, "--json")
+    assert outcome.json["report"]["operations"] == []
     config.write_bytes(dumps({"prelude": True}))
-    told = stored("condense", sample, "--preset", "balanced", "--config", config)
-    assert (told.code, told.out) == (2, b"")
-    assert "prelude: unknown field; there are losslessPrelude, passes" in told.said
+    outcome = stored("condense", sample, "--preset", "balanced", "--config", config)
+    assert (outcome.code, outcome.out) == (2, b"")
+    assert "prelude: unknown field; there are losslessPrelude, passes" in outcome.stderr_text
 
 
-def test_a_preset_nobody_knows_and_one_for_another_strategy_are_refused(
+def test_an_unknown_preset_and_one_of_another_strategy_are_refused(
     stored: Enfold, sample: Path
 ) -> None:
-    assert "no preset 'fast'" in stored("condense", sample, "--preset", "fast").said
-    told = stored("condense", sample, "--preset", "speed", "--strategy", "native")
-    assert told.code == 2
-    assert "for the strategy smart" in told.said
+    assert "no preset 'fast'" in stored("condense", sample, "--preset", "fast").stderr_text
+    outcome = stored("condense", sample, "--preset", "speed", "--strategy", "native")
+    assert outcome.code == 2
+    assert "for the strategy smart" in outcome.stderr_text

@@ -19,23 +19,23 @@ KEY = "sk-very-secret-7f3a"
 WORK = ["--provider", "openai", "--model", "gpt-4o"]
 
 
-class _Model(BaseHTTPRequestHandler):
+class _ChatServer(BaseHTTPRequestHandler):
     """Answers every chat with one word; the bearer of the wrong key is turned away."""
 
     def do_GET(self) -> None:
         self._answer(200, {"data": [{"id": "tiny", "max_model_len": 2_048}]})
 
     answers = 0
-    """How often it answered since the server began."""
+    """Number of answers since the server began."""
 
     def do_POST(self) -> None:
-        asked = loads(self.rfile.read(int(self.headers["content-length"])))
+        request = loads(self.rfile.read(int(self.headers["content-length"])))
         if self.headers["authorization"] != f"Bearer {KEY}":
             self._answer(401, {"error": {"message": f"no: {self.headers['authorization']}"}})
             return
         kind, part = (
             ("chat.completion.chunk", "delta")
-            if asked.get("stream")
+            if request.get("stream")
             else (
                 "chat.completion",
                 "message",
@@ -55,7 +55,7 @@ class _Model(BaseHTTPRequestHandler):
             "usage": {"prompt_tokens": 1_200, "completion_tokens": 3, "total_tokens": 1_203},
         }
         type(self).answers += 1
-        self._answer(200, value, stream=bool(asked.get("stream")))
+        self._answer(200, value, stream=bool(request.get("stream")))
 
     def _answer(self, status: int, value: Any, *, stream: bool = False) -> None:
         body = b"data: " + dumps(value) + b"\n\ndata: [DONE]\n\n" if stream else dumps(value)
@@ -66,12 +66,12 @@ class _Model(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Nobody is interested."""
+        """Log nothing."""
 
 
 @pytest.fixture(autouse=True)
 def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keys of whoever runs the tests open nothing here."""
+    """Remove the API keys of the environment."""
     for provider in PROVIDERS.values():
         for name in provider.key_variables:
             monkeypatch.delenv(name, raising=False)
@@ -80,8 +80,8 @@ def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def server() -> Iterator[str]:
     """The base URL of a model on this machine."""
-    _Model.answers = 0
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Model) as listening:
+    _ChatServer.answers = 0
+    with ThreadingHTTPServer(("127.0.0.1", 0), _ChatServer) as listening:
         thread = threading.Thread(target=listening.serve_forever)
         thread.start()
         yield f"http://127.0.0.1:{listening.server_port}/v1"
@@ -91,10 +91,12 @@ def server() -> Iterator[str]:
 
 def test_a_profile_is_added_shown_and_listed_with_its_prices(stored: Enfold) -> None:
     assert stored("profiles").text.startswith("0 profiles\n")
-    told = stored("profiles", "add", "work", *WORK, "--threshold", "80")
-    assert "limits of openai:gpt-4o: 111,616 tokens in, 16,384 out, by default" in told.said
-    assert "OPENAI_API_KEY is not set" in told.said
-    assert "profiles test work" in told.said
+    outcome = stored("profiles", "add", "work", *WORK, "--threshold", "80")
+    assert (
+        "limits of openai:gpt-4o: 111,616 tokens in, 16,384 out, by default" in outcome.stderr_text
+    )
+    assert "OPENAI_API_KEY is not set" in outcome.stderr_text
+    assert "profiles test work" in outcome.stderr_text
     shown = stored("profiles", "show", "work").json
     assert {name: value for name, value in shown.items() if value not in (None, {}, "")} == {
         "name": "work",
@@ -111,7 +113,7 @@ def test_a_profile_is_added_shown_and_listed_with_its_prices(stored: Enfold) -> 
     assert "env:OPENAI_API_KEY  gpt-4o-mini   80 %       $2.50 / 1M  $10.00 / 1M" in row
 
 
-def test_everything_a_profile_has_can_be_said(stored: Enfold, tmp_path: Path) -> None:
+def test_every_field_of_a_profile_has_an_option(stored: Enfold, tmp_path: Path) -> None:
     prompt = tmp_path / "prompt.txt"
     prompt.write_text("Only decisions.")
     stored("profiles", "add", "cheap", *WORK)
@@ -153,16 +155,16 @@ def test_everything_a_profile_has_can_be_said(stored: Enfold, tmp_path: Path) ->
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
-def test_what_is_wrong_is_named_and_no_key_repeated(
+def test_errors_name_the_fault_and_repeat_no_key(
     options: list[str], words: list[str], stored: Enfold
 ) -> None:
-    told = stored("profiles", "add", "work", *options)
-    told.refused(*words)
-    assert KEY not in told.said
+    outcome = stored("profiles", "add", "work", *options)
+    outcome.refused(*words)
+    assert KEY not in outcome.stderr_text
     assert stored("profiles", "--json").json == []
 
 
-def test_one_is_replaced_only_if_that_is_said(stored: Enfold) -> None:
+def test_a_profile_is_replaced_only_on_request(stored: Enfold) -> None:
     stored("profiles", "add", "work", *WORK)
     stored("profiles", "add", "work", *WORK).refused("there is a profile 'work' already")
     other = ["--provider", "google", "--model", "gemini-2.5-pro", "--replace", "--json"]
@@ -174,10 +176,10 @@ def test_a_model_is_tried_out(stored: Enfold, server: str, monkeypatch: pytest.M
     monkeypatch.setenv("MY_KEY", KEY)
     where = ["--provider", "compatible", "--model", "tiny", "--base-url", server]
     added = stored("profiles", "add", "mine", *where, "--key", "env:MY_KEY")
-    assert "1,024 tokens in, 1,024 out, from the provider\n" in added.said
-    told = stored("profiles", "test", "mine")
-    assert told.text.startswith("tiny-2 answered in ")
-    assert told.text.endswith("; 1,200 tokens in, 3 out; cost: unknown\n")
+    assert "1,024 tokens in, 1,024 out, from the provider\n" in added.stderr_text
+    outcome = stored("profiles", "test", "mine")
+    assert outcome.text.startswith("tiny-2 answered in ")
+    assert outcome.text.endswith("; 1,200 tokens in, 3 out; cost: unknown\n")
     prices = ["--input-price", "1", "--output-price", "2", "--replace"]
     stored("profiles", "add", "mine", *where, "--key", "env:MY_KEY", *prices)
     tried = stored("profiles", "test", "mine", "--json").json
@@ -185,7 +187,7 @@ def test_a_model_is_tried_out(stored: Enfold, server: str, monkeypatch: pytest.M
     monkeypatch.setenv("MY_KEY", f"{KEY}-wrong")
     refused = stored("profiles", "test", "mine")
     refused.refused("compatible:tiny does not accept the key", code=5)
-    assert KEY not in refused.said
+    assert KEY not in refused.stderr_text
 
 
 def test_a_key_is_stored_encrypted_used_and_shown_nowhere(
@@ -195,7 +197,7 @@ def test_a_key_is_stored_encrypted_used_and_shown_nowhere(
     stored("profiles", "add", "mine", *where)
     without = stored("profiles", "set-key", "mine", stdin=KEY.encode())
     without.refused("set ENFOLD_SECRET_KEY", "keyring")
-    assert KEY not in without.said
+    assert KEY not in without.stderr_text
     monkeypatch.setenv("ENFOLD_SECRET_KEY", "correct horse battery staple")
     done = stored("profiles", "set-key", "mine", stdin=f"{KEY}\n".encode())
     assert (done.code, done.out) == (0, b"")
@@ -210,7 +212,7 @@ def test_a_key_is_stored_encrypted_used_and_shown_nowhere(
 
 
 @pytest.mark.parametrize("given", [b"", b"two words", b"\xff"], ids=["nothing", "words", "bytes"])
-def test_what_is_no_key_is_not_stored(
+def test_an_invalid_key_is_not_stored(
     given: bytes, stored: Enfold, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ENFOLD_SECRET_KEY", "correct horse battery staple")
@@ -227,17 +229,17 @@ def test_the_prompt_is_shown_before_it_is_used(stored: Enfold, tmp_path: Path) -
     file = tmp_path / "prompt.txt"
     file.write_text("Only decisions.\n\n{conversation_history}\n\nNothing else.")
     stored("profiles", "add", "work", *WORK, "--prompt", str(file))
-    own = stored("profiles", "prompt", "work", "--json").json
-    assert own["user"].startswith("Only decisions.\n")
-    assert own["user"].endswith("Nothing else.")
+    prompt = stored("profiles", "prompt", "work", "--json").json
+    assert prompt["user"].startswith("Only decisions.\n")
+    assert prompt["user"].endswith("Nothing else.")
     stored("settings", "set", "prompt", "Of all.")
     assert stored("profiles", "prompt", "--json").json["user"].startswith("Of all.\n")
-    assert stored("profiles", "prompt", "work", "--json").json == own
+    assert stored("profiles", "prompt", "work", "--json").json == prompt
     assert stored("profiles", "prompt", "work").text.startswith("system:\n\n")
     stored("profiles", "prompt", "gone").refused("no profile 'gone'; there are: work")
 
 
-def test_one_that_condenses_for_others_is_removed_by_force(stored: Enfold) -> None:
+def test_a_profile_that_condenses_for_others_is_removed_only_by_force(stored: Enfold) -> None:
     stored("profiles", "add", "cheap", *WORK)
     stored("profiles", "add", "work", *WORK, "--condensing-profile", "cheap")
     stored("profiles", "delete", "cheap").refused("'cheap' condenses for work")
@@ -259,7 +261,7 @@ def test_the_costs_of_profiles_are_compared(stored: Enfold) -> None:
     assert costs["small"]["saved_share"] == pytest.approx(0.94, abs=0.005)
     shown = stored("profiles", "compare")
     assert b"large (in use)" in shown.out
-    assert "less than large. Only costs are compared" in shown.said
+    assert "less than large. Only costs are compared" in shown.stderr_text
 
 
 def _add(stored: Enfold, server: str, *options: str) -> None:
@@ -274,7 +276,7 @@ def test_a_file_is_condensed_as_in_sessions_with_the_profile(
     _add(stored, server, "--input-price", "1", "--output-price", "2")
     result = stored("condense", sample, "--profile", "mine", "--json").json
     assert "ready" in dumps(result["messages"][1]).decode()
-    billed = _Model.answers * (1_200 * 1 + 3 * 2) / 1_000_000  # by the usage that it reports
+    billed = _ChatServer.answers * (1_200 * 1 + 3 * 2) / 1_000_000  # by the usage that it reports
     assert result["report"]["cost"] == pytest.approx(billed, rel=0.05)
     assert billed > 0
     assert enfold.restore(result["messages"], result["ledger"]) == loads(sample.read_bytes())
@@ -296,8 +298,8 @@ def test_when_the_model_fails_nothing_is_written(
     monkeypatch.setenv("MY_KEY", f"{KEY}-wrong")
     _add(stored, server)
     out = tmp_path / "small.json"
-    told = stored("condense", sample, "--profile", "mine", "--out", out)
-    told.refused("No valid API handler available", "does not accept the key", code=4)
-    assert KEY not in told.said
+    outcome = stored("condense", sample, "--profile", "mine", "--out", out)
+    outcome.refused("No valid API handler available", "does not accept the key", code=4)
+    assert KEY not in outcome.stderr_text
     assert not out.exists()
     stored("condense", sample, "--profile", "gone").refused("no profile 'gone'; there are: mine")

@@ -12,9 +12,9 @@ QUESTION = "Which error did the E-4031 machine show?"
 
 
 def test_a_question_is_answered_with_messages(festival: Enfold) -> None:
-    told = festival("recall", "festival", QUESTION)
-    assert "E-4031" in told.text
-    assert told.said.endswith("found\n")
+    outcome = festival("recall", "festival", QUESTION)
+    assert "E-4031" in outcome.text
+    assert outcome.stderr_text.endswith("found\n")
 
 
 def test_summarized_messages_answer_too(festival: Enfold) -> None:
@@ -25,27 +25,27 @@ def test_summarized_messages_answer_too(festival: Enfold) -> None:
 
 
 def test_nothing_fits_a_question_about_something_else(festival: Enfold) -> None:
-    told = festival("recall", "festival", "Xylophone zeppelin quasar?")
-    assert told.said == "nothing fits the question\n"
+    outcome = festival("recall", "festival", "Xylophone zeppelin quasar?")
+    assert outcome.stderr_text == "nothing fits the question\n"
 
 
 def test_an_unknown_session_is_refused(festival: Enfold) -> None:
     refused = festival("recall", "nowhere", QUESTION)
     assert refused.code != 0
-    assert "nowhere" in refused.said
+    assert "nowhere" in refused.stderr_text
 
 
 def test_a_reference_opens_a_message_and_its_neighbours(festival: Enfold) -> None:
     opened = festival("recall", "--json", "festival", "--reference", "3", "--around", "1").json
     assert [each["position"] for each in opened["passages"]] == [2, 3, 4]
     piece = festival("recall", "festival", "--reference", "3", "--tokens", "2")
-    assert "goes on; use --start" in piece.said
+    assert "goes on; use --start" in piece.stderr_text
 
 
 def test_an_open_question_is_named(festival: Enfold) -> None:
     answer = festival("recall", "festival", f"{QUESTION} Which xylophone zeppelin?")
     assert "E-4031" in answer.text
-    assert "nothing fits: Which xylophone zeppelin?" in answer.said
+    assert "nothing fits: Which xylophone zeppelin?" in answer.stderr_text
 
 
 def test_a_tool_call_opens_its_whole_result(stored: Enfold, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`enfold restore`: what was condensed comes back byte for byte, in every dialect."""
+"""`enfold restore`: condensed conversations come back byte for byte, in every dialect."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def files(tmp_path: Path) -> Files:
     return tmp_path / "chat.json", tmp_path / "small.json", tmp_path / "chat.ledger"
 
 
-def _said(dialect: str, repeats: int = 1) -> Any:
+def _render_sample(dialect: str, repeats: int = 1) -> Any:
     odd = Message("user", (Text(ODD),))
     return wire.render(Conversation((odd, *sample_messages(repeats))), dialect)
 
@@ -44,14 +44,14 @@ def test_every_dialect_comes_back_byte_for_byte(
     dialect: str, shape: str, enfold: Enfold, files: Files
 ) -> None:
     chat, small, ledger = files
-    messages = _said(dialect)
+    messages = _render_sample(dialect)
     value = BODIES[dialect](messages) if shape == "body" else messages
     original = dumps(value) + b"\n"
     chat.write_bytes(original)
     done = enfold(
         "condense", chat, "--dialect", dialect, "--ledger", ledger, "--out", small, "--json"
     )
-    assert done.code == 0, done.said
+    assert done.code == 0, done.stderr_text
     small.write_bytes(dumps(loads(small.read_bytes())["messages"]))
     assert small.stat().st_size < len(original) / 2
     restored = enfold("restore", small, "--ledger", ledger)
@@ -62,7 +62,7 @@ def test_every_dialect_comes_back_byte_for_byte(
 @pytest.mark.parametrize("strategy", BUILT_IN)
 def test_every_strategy_can_be_undone(strategy: str, enfold: Enfold, files: Files) -> None:
     chat, small, ledger = files
-    chat.write_bytes(dumps(_said("anthropic", repeats=3)) + b"\n")
+    chat.write_bytes(dumps(_render_sample("anthropic", repeats=3)) + b"\n")
     arguments = ["--strategy", strategy, "--ledger", ledger, "--out", small]
     assert enfold("condense", chat, *arguments).code == 0
     assert small.stat().st_size < chat.stat().st_size
@@ -71,14 +71,14 @@ def test_every_strategy_can_be_undone(strategy: str, enfold: Enfold, files: File
 
 def _condensed(enfold: Enfold, files: Files) -> list[Any]:
     chat, small, ledger = files
-    chat.write_bytes(dumps(_said("openai")) + b"\n")
+    chat.write_bytes(dumps(_render_sample("openai")) + b"\n")
     assert enfold("condense", chat, "--ledger", ledger, "--out", small).code == 0
     condensed = loads(small.read_bytes())
     assert isinstance(condensed, list)
     return condensed
 
 
-def test_what_was_said_since_is_kept(enfold: Enfold, files: Files) -> None:
+def test_restore_keeps_newer_messages(enfold: Enfold, files: Files) -> None:
     chat, small, ledger = files
     since = [{"role": "user", "content": "And now?"}, {"role": "assistant", "content": "Done."}]
     small.write_bytes(dumps([*_condensed(enfold, files), *since]))
@@ -88,13 +88,13 @@ def test_what_was_said_since_is_kept(enfold: Enfold, files: Files) -> None:
     ]
 
 
-def test_it_reads_and_writes_where_it_is_told(enfold: Enfold, files: Files) -> None:
+def test_restore_reads_and_writes_the_given_files(enfold: Enfold, files: Files) -> None:
     chat, small, ledger = files
     _condensed(enfold, files)
     expected = chat.read_bytes()
     assert enfold("restore", "-", "--ledger", ledger, stdin=small.read_bytes()).out == expected
-    told = enfold("restore", small, "--ledger", ledger, "--out", small)
-    assert (told.code, told.out) == (0, b"")
+    outcome = enfold("restore", small, "--ledger", ledger, "--out", small)
+    assert (outcome.code, outcome.out) == (0, b"")
     assert small.read_bytes() == expected
 
 
@@ -114,20 +114,20 @@ def test_another_conversation_is_refused(
     chat, small, ledger = files
     small.write_bytes(dumps(alter(_condensed(enfold, files))))
     out = chat.with_name("restored.json")
-    told = enfold("restore", small, "--ledger", ledger, "--out", out)
-    told.refused(f"{small}: ", "the ledger belongs to", "was altered")
+    outcome = enfold("restore", small, "--ledger", ledger, "--out", out)
+    outcome.refused(f"{small}: ", "the ledger belongs to", "was altered")
     assert not out.exists()
 
 
-def test_what_was_not_altered_is_restored_with_exit_code_1(enfold: Enfold, files: Files) -> None:
+def test_unaltered_messages_are_restored_with_exit_code_1(enfold: Enfold, files: Files) -> None:
     chat, small, ledger = files
     condensed = _condensed(enfold, files)
     condensed[-1] = {**condensed[-1], "content": "altered"}
     small.write_bytes(dumps(condensed))
-    told = enfold("restore", small, "--ledger", ledger)
-    assert told.code == 1
-    assert f"not restored: messages {len(condensed) - 1}" in told.err.decode()
-    assert loads(told.out) == [*loads(chat.read_bytes())[:-1], condensed[-1]]
+    outcome = enfold("restore", small, "--ledger", ledger)
+    assert outcome.code == 1
+    assert f"not restored: messages {len(condensed) - 1}" in outcome.err.decode()
+    assert loads(outcome.out) == [*loads(chat.read_bytes())[:-1], condensed[-1]]
 
 
 LEDGERS: dict[str, tuple[bytes, list[str]]] = {
@@ -140,7 +140,7 @@ LEDGERS: dict[str, tuple[bytes, list[str]]] = {
 
 
 @pytest.mark.parametrize(("data", "words"), LEDGERS.values(), ids=LEDGERS.keys())
-def test_what_is_no_ledger_is_named(
+def test_an_invalid_ledger_is_named(
     data: bytes, words: list[str], enfold: Enfold, files: Files
 ) -> None:
     _, small, ledger = files
@@ -166,7 +166,7 @@ def test_files_that_are_not_there_are_named(enfold: Enfold, files: Files) -> Non
     ],
     ids=["broken", "a number", "no messages"],
 )
-def test_what_is_no_conversation_is_named(
+def test_an_invalid_conversation_is_named(
     data: bytes, words: list[str], enfold: Enfold, files: Files
 ) -> None:
     _, small, ledger = files
@@ -184,10 +184,10 @@ def _tree() -> list[dict[str, Any]]:
             "id": f"m{turn}",
             "parent_id": f"m{turn - 1}" if turn else "q",
             "role": role,
-            "content": said,
+            "content": text,
         }
         for turn in range(30)
-        for role, said in [(("assistant", "user")[turn % 2], f"Turn {turn}: " + "word " * 60)]
+        for role, text in [(("assistant", "user")[turn % 2], f"Turn {turn}: " + "word " * 60)]
     ]
     return [first, other, *branch]
 
@@ -196,8 +196,8 @@ def test_branches_that_were_left_out_come_back(enfold: Enfold, files: Files) -> 
     chat, small, ledger = files
     tree = {"id": "tree", "messages": _tree()}
     chat.write_bytes(dumps(tree) + b"\n")
-    told = enfold("condense", chat, "--ledger", ledger, "--out", small)
-    assert told.code == 0
-    assert "1 message of other branches left out; the ledger has them" in told.said
+    outcome = enfold("condense", chat, "--ledger", ledger, "--out", small)
+    assert outcome.code == 0
+    assert "1 message of other branches left out; the ledger has them" in outcome.stderr_text
     assert "No." not in small.read_text()
     assert enfold("restore", small, "--ledger", ledger).out == chat.read_bytes()

@@ -21,10 +21,10 @@ STEERING = "red\x1b[31m \x07bell \x9b2J \x7f"
 
 def test_an_error_is_one_line_whatever_it_says(capsys: pytest.CaptureFixture[str]) -> None:
     complain(f"first\nsecond\r\n third {STEERING}")
-    told = capsys.readouterr().err
-    assert told.startswith("enfold: first second third red\\x1b[31m \\x07bell")
-    assert told.count("\n") == 1
-    assert not set(told[:-1]) & set("\n\r\x1b\x07\x9b\x7f")
+    printed = capsys.readouterr().err
+    assert printed.startswith("enfold: first second third red\\x1b[31m \\x07bell")
+    assert printed.count("\n") == 1
+    assert not set(printed[:-1]) & set("\n\r\x1b\x07\x9b\x7f")
 
 
 def test_results_cannot_steer_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
@@ -112,7 +112,7 @@ def test_a_pipe_sees_nothing_of_it() -> None:
     assert stream.written == b""
 
 
-def test_what_cannot_be_written_is_an_error() -> None:
+def test_a_failed_write_is_an_error() -> None:
     with standing_in("stdout", Full()), pytest.raises(EnfoldError, match="No space left"):
         put("result")
 
@@ -128,7 +128,7 @@ def test_only_a_yes_is_a_yes(typed: str, agreed: bool, capsys: pytest.CaptureFix
     assert capsys.readouterr().err == "Delete? [y/N]\n"
 
 
-def test_nobody_is_asked_where_nobody_can_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_confirm_without_a_terminal_requires_yes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(ConfigError, match="--yes"):
         confirm("Delete everything?")
@@ -151,8 +151,8 @@ def test_a_pipe_gets_neither_colour_nor_lines(chats: Path, tmp_path: Path) -> No
     listed = run_in_pipes("sessions", "--db", db)
     for done in (imported, listed):
         assert done.code == 0
-        assert "\x1b" not in done.text + done.said
-        assert not re.search("[\u2500-\u257f]", done.text + done.said)
+        assert "\x1b" not in done.text + done.stderr_text
+        assert not re.search("[\u2500-\u257f]", done.text + done.stderr_text)
     assert "x" * 250 in listed.text
 
 

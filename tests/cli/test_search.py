@@ -8,15 +8,15 @@ from tests.cli.conftest import Enfold
 
 
 def test_words_are_found_with_their_place(festival: Enfold) -> None:
-    told = festival("search", "E-4031")
-    head, snippet = told.text.splitlines()
-    assert told.said == "1 message found\n"
+    outcome = festival("search", "E-4031")
+    head, snippet = outcome.text.splitlines()
+    assert outcome.stderr_text == "1 message found\n"
     assert head.startswith("festival #")
     assert " assistant " in head
     assert "error E-4031" in snippet
 
 
-def test_what_was_folded_is_found(festival: Enfold) -> None:
+def test_search_finds_folded_messages(festival: Enfold) -> None:
     before = festival("search", "--json", '"fire office"').json
     assert before
     festival("sessions", "compress", "festival")
@@ -48,9 +48,9 @@ def test_a_search_can_stay_in_a_session(festival: Enfold) -> None:
     festival("search", "--session", "nobody", "Lindvik").refused("no session 'nobody'")
 
 
-def test_nothing_found_is_said(festival: Enfold) -> None:
-    told = festival("search", "zebra")
-    assert (told.code, told.out, told.said) == (0, b"", "0 messages found\n")
+def test_a_search_without_a_match_says_so(festival: Enfold) -> None:
+    outcome = festival("search", "zebra")
+    assert (outcome.code, outcome.out, outcome.stderr_text) == (0, b"", "0 messages found\n")
 
 
 @pytest.mark.parametrize("query", ["", "  "], ids=["empty", "spaces"])

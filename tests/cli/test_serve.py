@@ -15,16 +15,16 @@ from tests.server.processes import serve
 
 
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT])
-def test_it_answers_until_it_is_told_to_stop(tmp_path: Path, sent: signal.Signals) -> None:
+def test_the_server_answers_until_it_is_stopped(tmp_path: Path, sent: signal.Signals) -> None:
     with serve(tmp_path / "chats.db", "--no-ui") as process:
         made = httpx.post(f"{process.address}/api/sessions", json={"id": "chat"}, timeout=60)
         assert made.status_code == 201
         assert httpx.get(f"{process.address}/readyz", timeout=60).status_code == 200
         assert process.stop(sent) == 0
-    told = "".join(process.said)
-    assert f"{process.address}/v1" in told
-    assert "stopped" in told
-    assert "Traceback" not in told
+    log = "".join(process.stderr_lines)
+    assert f"{process.address}/v1" in log
+    assert "stopped" in log
+    assert "Traceback" not in log
 
 
 def test_its_log_is_lines_of_json_without_the_token(tmp_path: Path) -> None:
@@ -34,12 +34,12 @@ def test_its_log_is_lines_of_json_without_the_token(tmp_path: Path) -> None:
         assert answer.status_code == 200
         assert httpx.get(f"{process.address}/api/sessions", timeout=60).status_code == 401
         process.stop()
-    lines = [json.loads(line) for line in process.said if line.startswith("{")]
+    lines = [json.loads(line) for line in process.stderr_lines if line.startswith("{")]
     (mine,) = [line for line in lines if line.get("request_id") == "mine"]
     assert mine["route"] == "/api/sessions"
     assert (mine["method"], mine["status"], mine["caller"]) == ("GET", 200, "first")
-    assert "quite-a-secret" not in "".join(process.said)
-    assert not [line for line in process.said if line.startswith("INFO")]
+    assert "quite-a-secret" not in "".join(process.stderr_lines)
+    assert not [line for line in process.stderr_lines if line.startswith("INFO")]
 
 
 def test_a_port_in_use_is_one_clear_line(tmp_path: Path) -> None:

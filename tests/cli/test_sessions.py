@@ -14,10 +14,10 @@ from tests.cli.processes import run_in_pipes, run_on_terminal
 
 
 def test_an_empty_database_says_what_to_do(stored: Enfold) -> None:
-    told = stored("sessions")
-    assert told.code == 0
-    assert told.text.startswith("0 sessions\n")
-    assert "enfold import FILE" in told.said
+    outcome = stored("sessions")
+    assert outcome.code == 0
+    assert outcome.text.startswith("0 sessions\n")
+    assert "enfold import FILE" in outcome.stderr_text
     assert stored("sessions", "list", "--json").json == []
 
 
@@ -35,11 +35,11 @@ def test_sessions_are_listed(festival: Enfold) -> None:
 
 def test_a_list_cut_short_says_so(festival: Enfold) -> None:
     festival("import", "--session", "second", stdin=b'[{"role":"user","content":"hi"}]')
-    told = festival("sessions", "--limit", "1")
-    assert told.text.startswith("1 session\n")
-    assert "second" in told.text
-    assert "there are more" in told.said
-    assert "there are more" not in festival("sessions", "--limit", "2").said
+    outcome = festival("sessions", "--limit", "1")
+    assert outcome.text.startswith("1 session\n")
+    assert "second" in outcome.text
+    assert "there are more" in outcome.stderr_text
+    assert "there are more" not in festival("sessions", "--limit", "2").stderr_text
 
 
 def test_the_status_says_how_full_it_is(festival: Enfold) -> None:
@@ -54,10 +54,10 @@ def test_the_status_says_how_full_it_is(festival: Enfold) -> None:
 
 def test_a_dry_run_changes_nothing(festival: Enfold) -> None:
     before = festival("sessions", "status", "festival").out
-    told = festival("sessions", "compress", "festival", "--dry-run")
-    assert told.code == 0
-    assert told.text.startswith("would condense ")
-    assert "by the built-in summarizer, no cost" in told.text
+    outcome = festival("sessions", "compress", "festival", "--dry-run")
+    assert outcome.code == 0
+    assert outcome.text.startswith("would condense ")
+    assert "by the built-in summarizer, no cost" in outcome.text
     preview = festival("sessions", "compress", "festival", "--dry-run", "--json").json
     assert preview["messages"] > 0
     assert festival("sessions", "summaries", "festival", "--json").json == []
@@ -82,32 +82,32 @@ def test_a_compression_is_made_shown_and_undone(festival: Enfold) -> None:
     assert status["current_token_count"] == whole
 
 
-def test_people_are_told_what_was_folded(festival: Enfold) -> None:
-    told = festival("sessions", "compress", "festival", "--keep-tokens", "100")
-    assert told.code == 0
-    assert told.text.startswith("Summarized ")
-    assert "by the built-in summarizer." in told.text
+def test_the_output_says_how_much_was_folded(festival: Enfold) -> None:
+    outcome = festival("sessions", "compress", "festival", "--keep-tokens", "100")
+    assert outcome.code == 0
+    assert outcome.text.startswith("Summarized ")
+    assert "by the built-in summarizer." in outcome.text
 
 
-def test_nothing_to_do_is_said(stored: Enfold) -> None:
+def test_an_unchanged_conversation_is_reported(stored: Enfold) -> None:
     stored("import", "--session", "short", stdin=b'[{"role":"user","content":"hi"}]')
-    told = stored("sessions", "compress", "short")
-    assert told.text == "Nothing was summarized: all messages are recent enough to stay.\n"
+    outcome = stored("sessions", "compress", "short")
+    assert outcome.text == "Nothing was summarized: all messages are recent enough to stay.\n"
     assert "would condense nothing" in stored("sessions", "compress", "short", "--dry-run").text
     for command in ("retry", "acknowledge"):
         assert "the session is not paused" in stored("sessions", command, "short").text
     assert stored("sessions", "undo", "short").text == "nothing to undo\n"
-    told = stored("sessions", "summaries", "short")
-    assert (told.code, told.out) == (0, b"")
-    assert "no summary yet" in told.said
+    outcome = stored("sessions", "summaries", "short")
+    assert (outcome.code, outcome.out) == (0, b"")
+    assert "no summary yet" in outcome.stderr_text
 
 
 def test_a_summary_is_written_again_edited_and_deleted(festival: Enfold) -> None:
     festival("sessions", "compress", "festival", "--keep-tokens", "100")
     again = festival("sessions", "regenerate", "festival")
-    assert again.text.startswith("Summarized "), again.said
+    assert again.text.startswith("Summarized "), again.stderr_text
     edited = festival("sessions", "edit", "festival", "-", stdin=b"They plan a festival.")
-    assert edited.text.startswith("edited: "), edited.said
+    assert edited.text.startswith("edited: "), edited.stderr_text
     newest = festival("sessions", "summaries", "festival", "--json").json[0]
     assert newest["text"] == "They plan a festival."
     deleted = festival("sessions", "delete-summary", "festival", newest["id"])
@@ -138,10 +138,10 @@ def test_a_paused_session_is_retried_or_continued_once(festival: Enfold) -> None
 
     asyncio.run(pause())
     festival("sessions", "retry", "festival").refused("gone", code=4)
-    told = festival("sessions", "acknowledge", "festival")
-    assert "the next request is sent without a compression" in told.text
-    told = festival("sessions", "retry", "festival", "--summarizer", "local")
-    assert told.code == 0, told.said
+    outcome = festival("sessions", "acknowledge", "festival")
+    assert "the next request is sent without a compression" in outcome.text
+    outcome = festival("sessions", "retry", "festival", "--summarizer", "local")
+    assert outcome.code == 0, outcome.stderr_text
 
 
 def test_a_deleted_session_is_gone(festival: Enfold) -> None:
@@ -207,13 +207,13 @@ def test_a_database_that_cannot_be_opened_is_named(
 
 def test_a_file_that_is_no_database_is_named(enfold: Enfold, sample: Path) -> None:
     before = sample.read_bytes()
-    told = enfold("sessions", "--db", f"sqlite:///{sample}")
-    told.refused(str(sample), "it is not an SQLite database", code=5)
+    outcome = enfold("sessions", "--db", f"sqlite:///{sample}")
+    outcome.refused(str(sample), "it is not an SQLite database", code=5)
     assert sample.read_bytes() == before
 
 
 def test_a_password_in_the_address_is_not_shown(enfold: Enfold) -> None:
     pytest.importorskip("psycopg", reason="the extra enfold[postgres] is not installed")
-    told = enfold("sessions", "--db", "postgresql://me:geheim@127.0.0.1:1/none")
-    told.refused("cannot be reached", code=5)
-    assert "geheim" not in told.said
+    outcome = enfold("sessions", "--db", "postgresql://me:geheim@127.0.0.1:1/none")
+    outcome.refused("cannot be reached", code=5)
+    assert "geheim" not in outcome.stderr_text

@@ -40,15 +40,15 @@ def test_all_settings_are_listed_with_their_source(
     ],
     ids=lambda value: str(value)[:20],
 )
-def test_what_is_set_stays_set_until_it_is_unset(
+def test_a_setting_holds_until_it_is_unset(
     name: str, typed: str, value: object, stored: Enfold
 ) -> None:
-    own = "threshold" if name == "autoCondenseContextPercent" else name
-    default = stored("settings", "--json").json[own]
+    canonical = "threshold" if name == "autoCondenseContextPercent" else name
+    default = stored("settings", "--json").json[canonical]
     changed = stored("settings", "set", name, typed)
-    assert [line.split()[0] for line in changed.text.splitlines()[2:]] == [own]
-    assert stored("settings", "list", "--json").json[own] == _value(value, "database")
-    assert stored("settings", "unset", name, "--json").json[own] == default
+    assert [line.split()[0] for line in changed.text.splitlines()[2:]] == [canonical]
+    assert stored("settings", "list", "--json").json[canonical] == _value(value, "database")
+    assert stored("settings", "unset", name, "--json").json[canonical] == default
 
 
 @pytest.mark.parametrize(
@@ -91,6 +91,6 @@ def test_a_wrong_setting_from_outside_says_where_it_is(
 
 
 def test_a_name_of_another_system_says_what_became_of_it(stored: Enfold) -> None:
-    told = stored("settings", "set", "autoCondenseContextPercent", "80")
-    assert "autoCondenseContextPercent became threshold" in told.said
+    outcome = stored("settings", "set", "autoCondenseContextPercent", "80")
+    assert "autoCondenseContextPercent became threshold" in outcome.stderr_text
     stored("settings", "set", "autoCondenseContextPercent", "abc").refused("expected 0.05 to 1")

@@ -10,16 +10,16 @@ from tests.cli.conftest import Enfold
 
 
 def test_a_store_is_verified(festival: Enfold, tmp_path: Path) -> None:
-    told = festival("verify")
-    assert (told.code, told.text) == (0, "")
-    assert "everything is whole" in told.said
+    outcome = festival("verify")
+    assert (outcome.code, outcome.text) == (0, "")
+    assert "everything is whole" in outcome.stderr_text
     file = sqlite3.connect(tmp_path / "chats.db")
     file.execute("DELETE FROM chat_messages WHERE seq = 5")
     file.commit()
     file.close()
-    told = festival("verify", "--session", "festival")
-    assert told.code == 1
-    assert "the message before it is missing" in told.text
+    outcome = festival("verify", "--session", "festival")
+    assert outcome.code == 1
+    assert "the message before it is missing" in outcome.text
     found = json.loads(festival("verify", "--json").out)
     assert found["ok"] is False
     assert found["problems"][0]["session"] == "festival"

@@ -38,7 +38,7 @@ tell(pid=os.getpid(), group=os.getpgrp(), arguments=sys.argv[1:], variables=dict
 
 
 @dataclass(frozen=True)
-class Place:
+class AgentFolder:
     """A folder with an agent's program, and what the agent reports."""
 
     folder: Path
@@ -86,7 +86,7 @@ class Place:
         return started
 
     def reports(self) -> list[Any]:
-        """What the agent reported, line by line."""
+        """Return the lines that the agent reported."""
         file = self.folder / "report.jsonl"
         return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
@@ -95,8 +95,8 @@ class Place:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Iterator[Place]:
-    found = Place(tmp_path)
+def place(tmp_path: Path) -> Iterator[AgentFolder]:
+    found = AgentFolder(tmp_path)
     yield found
     assert not _processes_of(tmp_path), "the server is left behind"
 
@@ -112,7 +112,9 @@ def _await_end_of_server(folder: Path) -> None:
         time.sleep(0.05)
 
 
-def test_the_agent_gets_its_arguments_and_the_address_and_returns_its_code(place: Place) -> None:
+def test_the_agent_gets_its_arguments_and_the_address_and_returns_its_code(
+    place: AgentFolder,
+) -> None:
     place.install(
         """
         address = os.environ["ANTHROPIC_BASE_URL"]
@@ -122,7 +124,7 @@ def test_the_agent_gets_its_arguments_and_the_address_and_returns_its_code(place
     )
     outcome = place.run("claude", "--print", "-p", "--db", "-", "--", "a b", ENFOLD_TOKEN="secret")
     assert outcome.code == 7
-    assert outcome.said.count("\n") == 1, "one line at the end, and nothing else"
+    assert outcome.stderr_text.count("\n") == 1, "one line at the end, and nothing else"
     first, second = place.reports()
     assert first["arguments"] == ["--print", "-p", "--db", "-", "--", "a b"]
     assert first["variables"]["ANTHROPIC_BASE_URL"].startswith("http://127.0.0.1:")
@@ -132,7 +134,7 @@ def test_the_agent_gets_its_arguments_and_the_address_and_returns_its_code(place
     assert "stopped" in place.log()
 
 
-def test_the_line_at_the_end_counts_requests(place: Place) -> None:
+def test_the_line_at_the_end_counts_requests(place: AgentFolder) -> None:
     place.install(
         """
         body = json.dumps({"model": "claude-haiku-4-5", "max_tokens": 5,
@@ -149,12 +151,14 @@ def test_the_line_at_the_end_counts_requests(place: Place) -> None:
     with upstream() as address:
         outcome = place.run("claude", ANTHROPIC_BASE_URL=address)
     assert outcome.code == 0
-    assert outcome.said.startswith("enfold: 2 requests, 0 compressions; look: ")
+    assert outcome.stderr_text.startswith("enfold: 2 requests, 0 compressions; look: ")
     assert place.reports()[-1]["reply"]["content"][0]["text"] == "In May."
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGWINCH])
-def test_a_signal_to_the_command_reaches_the_agent_once(place: Place, sent: signal.Signals) -> None:
+def test_a_signal_to_the_command_reaches_the_agent_once(
+    place: AgentFolder, sent: signal.Signals
+) -> None:
     place.install(
         f"""
         signal.signal({int(sent)}, lambda number, _: tell(signal=number))
@@ -169,24 +173,24 @@ def test_a_signal_to_the_command_reaches_the_agent_once(place: Place, sent: sign
     started.send_signal(sent)
     _await_report(place, "signal")
     started.send_signal(signal.SIGUSR1)
-    _, said = started.communicate(timeout=60)
+    _, stderr = started.communicate(timeout=60)
     assert started.returncode == 5
-    assert b"Traceback" not in said
+    assert b"Traceback" not in stderr
     assert [r["signal"] for r in place.reports() if "signal" in r] == [int(sent)]
     assert place.reports()[0]["group"] == started.pid, "the agent is in the foreground group"
 
 
-def _await_report(place: Place, name: str) -> None:
+def _await_report(place: AgentFolder, name: str) -> None:
     while not any(name in report for report in place.reports()):
         time.sleep(0.05)
 
 
-def test_an_agent_that_a_signal_ends_gives_a_shells_code(place: Place) -> None:
+def test_an_agent_that_a_signal_ends_gives_a_shells_code(place: AgentFolder) -> None:
     place.install("os.kill(os.getpid(), signal.SIGKILL)")
     assert place.run("claude").code == 128 + signal.SIGKILL
 
 
-def test_ctrl_c_on_the_terminal_reaches_the_agent_once(place: Place) -> None:
+def test_ctrl_c_on_the_terminal_reaches_the_agent_once(place: AgentFolder) -> None:
     place.install(
         """
         signal.signal(signal.SIGINT, lambda number, _: tell(signal=number))
@@ -200,7 +204,7 @@ def test_ctrl_c_on_the_terminal_reaches_the_agent_once(place: Place) -> None:
     assert [r["signal"] for r in place.reports() if "signal" in r] == [int(signal.SIGINT)]
 
 
-def _run_on_controlling_terminal(place: Place, *arguments: str) -> tuple[int, str]:
+def _run_on_controlling_terminal(place: AgentFolder, *arguments: str) -> tuple[int, str]:
     """Run the command as a shell does; press Ctrl+C when the agent is ready, then type "end"."""
     import pty
 
@@ -228,7 +232,7 @@ def _read(terminal: int) -> bytes:
         return b""
 
 
-def test_the_server_ends_when_the_command_is_killed(place: Place) -> None:
+def test_the_server_ends_when_the_command_is_killed(place: AgentFolder) -> None:
     place.install("time.sleep(600)")
     started = place.start("claude")
     agent = place.reports()[0]["pid"]
@@ -240,7 +244,7 @@ def test_the_server_ends_when_the_command_is_killed(place: Place) -> None:
     _await_end_of_server(place.folder)
 
 
-def test_a_server_that_runs_is_reused_and_stays(place: Place) -> None:
+def test_a_server_that_runs_is_reused_and_stays(place: AgentFolder) -> None:
     place.install()
     variables = {"ENFOLD_PROXY_CLIENT_KEY": "1"}
     with serve(place.folder / "chats.db", "--no-ui", **variables) as process:
@@ -253,7 +257,7 @@ def test_a_server_that_runs_is_reused_and_stays(place: Place) -> None:
         process.stop()
 
 
-def test_a_server_that_cannot_start_is_one_clear_line(place: Place) -> None:
+def test_a_server_that_cannot_start_is_one_clear_line(place: AgentFolder) -> None:
     place.install()
     outcome = place.run("--db", "sqlite://nowhere", "claude")
     outcome.refused("the local server did not start", "sqlite:///file.db")

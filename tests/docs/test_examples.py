@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs.page_runner import RUNS, Runner
 from tests.docs.pages import Block, blocks, name_of, pages
-from tests.docs.running import RUNS, Runner
 from tests.docs.upstream import upstream
 
 NOT_RUN: dict[str, str] = {

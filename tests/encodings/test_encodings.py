@@ -1,4 +1,4 @@
-"""Every encoding: whatever the text, decoding gives it back, and encoding never makes it longer."""
+"""Every encoding: decoding gives any text back, and encoding never makes it longer."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_text_that_was_encoded_is_left_alone_or_can_be_encoded_again(
     ],
     ids=lambda value: str(value)[:20],
 )
-def test_what_cannot_be_undone_is_an_error(name: str, text: str, how: Any) -> None:
+def test_an_invalid_encoding_is_an_error(name: str, text: str, how: Any) -> None:
     with pytest.raises(RestoreError, match=name):
         decode(name, text, how)
 

@@ -73,7 +73,7 @@ def test_a_folder_stands_above_what_is_in_it() -> None:
     assert decode_trees(*found) == text
 
 
-def test_what_most_listed_files_have_in_common_is_written_once() -> None:
+def test_columns_shared_by_most_files_are_written_once() -> None:
     text = (
         "total 12\n"
         "drwxr-xr-x  2 root  root  4096 Oct 24  2024 src\n"
@@ -149,12 +149,12 @@ def test_a_list_of_paths_stands_below_its_folder() -> None:
     ],
     ids=repr,
 )
-def test_what_shares_no_path_is_left_alone(text: str) -> None:
+def test_lines_without_a_shared_path_stay_unchanged(text: str) -> None:
     assert encode_paths(text) is None
     assert encode_trees(text) is None
 
 
-def test_equal_paths_are_told_apart_from_their_folder() -> None:
+def test_equal_paths_are_distinguished_by_their_folder() -> None:
     text = "/home/me/a\n/home/me/a\n/home/me/a/\n/home/me/a"
     found = encode_trees(text)
     assert found is None or decode_trees(*found) == text

@@ -69,7 +69,7 @@ def test_an_object_that_looks_like_a_table_comes_back() -> None:
     ],
     ids=repr,
 )
-def test_what_cannot_be_written_again_is_left_alone(text: str) -> None:
+def test_json_that_cannot_be_reproduced_stays_unchanged(text: str) -> None:
     assert encode_json(text) is None
 
 

@@ -1,4 +1,4 @@
-"""What a terminal shows in the end."""
+"""Terminal output reduced to its final state."""
 
 from enfold.encodings import decode_colours, decode_progress, encode_colours, encode_progress
 
@@ -23,7 +23,7 @@ def test_text_without_colours_is_left_alone() -> None:
     assert encode_colours("an open \x1b[ sequence") is None
 
 
-def test_of_a_progress_bar_the_end_stays() -> None:
+def test_a_progress_bar_is_reduced_to_its_end() -> None:
     text = "Fetching\n 10%\r 50%\r100%\ndone\n"
     found = encode_progress(text)
     assert found is not None

@@ -31,7 +31,7 @@ class Bench:
         return await self.engine.session(id, model=MODEL)
 
     def names(self) -> list[str]:
-        """What happened, in order."""
+        """The events in order."""
         return [event.name for event in self.events]
 
 
@@ -52,7 +52,7 @@ async def bench(tmp_path: Path, summarizer: ScriptedSummarizer) -> AsyncIterator
 
 
 async def talk(session: Session, turns: int, *, words: int = 50, start: int = 0) -> None:
-    """So many questions and answers, each of about `words` tokens."""
+    """Append a number of questions and answers, each of about `words` tokens."""
     for turn in range(start, start + turns):
         await session.append(
             user(f"Question {turn}: " + "alpha " * words),

@@ -17,7 +17,7 @@ from enfold.testing import ScriptedSummarizer
 
 
 async def main(url: str, name: str) -> None:
-    """Prepare the session that somebody filled."""
+    """Prepare the session that the test filled."""
 
     async def slow(_request: SummaryRequest) -> str:
         await asyncio.sleep(0.3)

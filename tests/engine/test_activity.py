@@ -1,4 +1,4 @@
-"""What compressions saved: exact in tokens, an estimate in money, unknown where a price is."""
+"""Savings of compressions: exact in tokens, estimated in money, unknown without a price."""
 
 from __future__ import annotations
 

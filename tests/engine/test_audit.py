@@ -1,4 +1,4 @@
-"""Audit: what was done is remembered for as long as the settings say."""
+"""Audit: actions are remembered for as long as the settings say."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def _actions(bench: Bench) -> list[str]:
     return [entry.action for entry in found]
 
 
-async def test_what_is_too_old_goes_when_something_new_is_written(bench: Bench) -> None:
+async def test_a_new_entry_deletes_entries_that_are_too_old(bench: Bench) -> None:
     for days in (500, 401, 399):
         await bench.engine.store.write(_written, days, 2)
     await bench.engine.access.log(AuditDraft("ann", "", "now", 200, "id"))
@@ -59,7 +59,7 @@ async def test_much_that_is_old_goes_bit_by_bit(bench: Bench) -> None:
     assert lengths == [31, 12, 3]
 
 
-async def test_a_log_that_cannot_be_written_is_told(
+async def test_a_log_that_cannot_be_written_is_reported(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
     await bench.engine.store.close()

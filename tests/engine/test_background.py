@@ -45,7 +45,7 @@ def entry(session: Session, requested_at: int, attempts: int = 1) -> OutboxEntry
     return OutboxEntry("e", session.key, session.tip, outbox.COMPRESSION, attempts, requested_at)
 
 
-async def test_it_is_done_once_however_often_it_is_asked_for(engine: Engine) -> None:
+async def test_repeated_requests_compress_once(engine: Engine) -> None:
     session = await spoken(engine)
     for _ in range(3):
         assert (await session.prepare(wait=False)).decision.action != "keep"

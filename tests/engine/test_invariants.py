@@ -1,4 +1,4 @@
-"""What holds for every history, however it is compressed, undone, branched and compressed again."""
+"""Invariants of every history: compressed, undone, branched and compressed again."""
 
 from __future__ import annotations
 
@@ -47,23 +47,23 @@ async def take(session: Session, step: tuple[str, object]) -> None:
             await session.switch(history[int(value * (len(history) - 1))].id)
 
 
-def check(view: View, said: Sequence[Message], depths: dict[str, int]) -> None:
+def check(view: View, messages: Sequence[Message], depths: dict[str, int]) -> None:
     """The view is one that a model may be sent, and nothing of the branch is unaccounted for."""
     shown = view.messages
-    assert len(orphans(shown)) <= len(orphans(said))
-    spoken = [message for message in said if is_from_user(message)]
+    assert len(orphans(shown)) <= len(orphans(messages))
+    spoken = [message for message in messages if is_from_user(message)]
     if spoken:
         assert spoken[-1] in shown
     places = [depths[each.id] for each in view.shown]
     assert places == sorted(set(places))
     if view.summary is None:
-        assert list(shown) == list(said)
+        assert list(shown) == list(messages)
     sent = Conversation(view.messages_for("enfold"))
     assert view.tokens == count_conversation(sent).total
     for dialect in ("openai", "anthropic", "gemini"):
         wire = dialects.render(Conversation(view.messages_for(dialect), dialect), dialect)
         assert dialects.parse(wire, dialect).messages or not shown
-    assert len(depths) == len(said)
+    assert len(depths) == len(messages)
 
 
 @given(STEPS)
@@ -77,9 +77,9 @@ async def test_the_view_is_always_valid_and_the_history_whole(
         for step in steps:
             await take(session, step)
             prepared = await session.prepare(auto_compress=False)
-            said = await session.messages()
+            messages = await session.messages()
             rows = await session.history(limit=10_000)
-            check(prepared.view, said, {row.id: row.depth for row in rows})
+            check(prepared.view, messages, {row.id: row.depth for row in rows})
 
 
 async def _session(engine: Engine) -> Session:

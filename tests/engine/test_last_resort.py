@@ -1,4 +1,4 @@
-"""What becomes of a session whose compression was due and failed, where `on_failure` says it."""
+"""Sessions whose due compression failed, by the setting `on_failure`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def full(bench: Bench, on_failure: str) -> Session:
     return session
 
 
-async def test_without_a_summary_old_messages_are_left_out_and_it_is_said_why(
+async def test_old_messages_without_a_summary_are_left_out_with_the_reason(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
     session = await full(bench, "truncate")
@@ -154,7 +154,7 @@ async def test_a_last_message_that_does_not_fit_is_shown_in_part(bench: Bench) -
     assert texts(await session.messages()) == ["alpha " * 3_900]
 
 
-async def test_one_who_asks_for_a_summary_is_told_that_it_failed(bench: Bench) -> None:
+async def test_a_manual_compression_raises_the_failure(bench: Bench) -> None:
     session = await full(bench, "truncate")
     with pytest.raises(SummaryError, match="the model is away"):
         await session.compress()
@@ -180,7 +180,7 @@ async def test_a_blocked_session_is_truncated_at_the_next_request(bench: Bench) 
     assert (await session.status()).blocked is None
 
 
-async def test_what_is_to_pass_goes_out_whole_with_a_warning_and_the_next_turn_tries_again(
+async def test_on_failure_pass_sends_the_whole_history_with_a_warning_and_retries(
     bench: Bench,
 ) -> None:
     session = await full(bench, "pass")

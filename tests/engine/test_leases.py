@@ -34,14 +34,12 @@ async def test_the_second_waits_for_the_first(store: Store, session: SessionReco
             done.append(f"{name} ends")
 
     await asyncio.gather(*(work(name) for name in ("one", "two", "three")))
-    names = [said.split()[0] for said in done]
+    names = [line.split()[0] for line in done]
     assert names[0::2] == names[1::2]
     assert len(done) == 6
 
 
-async def test_who_lives_keeps_it_longer_than_it_lasts(
-    store: Store, session: SessionRecord
-) -> None:
+async def test_a_live_holder_renews_its_lease(store: Store, session: SessionRecord) -> None:
     async with session_lease(store, session, 30, seconds=6):
         # A renewal comes after a third of the time, so a slow moment does not end the lease.
         await asyncio.sleep(6.5)
@@ -57,7 +55,9 @@ async def test_the_lease_of_a_dead_process_runs_out(store: Store, session: Sessi
         pass
 
 
-async def test_it_is_given_back_when_the_work_fails(store: Store, session: SessionRecord) -> None:
+async def test_a_lease_is_released_when_the_work_fails(
+    store: Store, session: SessionRecord
+) -> None:
     with pytest.raises(LookupError):
         async with session_lease(store, session, 30):
             raise LookupError

@@ -12,18 +12,18 @@ from enfold.errors import ConfigError, ContextOverflowError, NotFoundError
 from enfold.llm.calls import Connection
 from enfold.testing import ScriptedGateway
 from tests.engine.conftest import Bench
-from tests.llm.servers.loopback import Answer, Loopback
+from tests.llm.servers.loopback import Loopback, ScriptedAnswer
 
 
 async def test_a_new_database_knows_the_shipped_and_current_models(bench: Bench) -> None:
-    known = {config.id: config for config in await bench.engine.models.all()}
-    assert known["openai:gpt-4o"].max_input == 111_616
-    assert known["google:gemini-2.5-pro"].threshold == 0.98
-    assert known["openai:gpt-5"].source == "default"
-    assert sum(config.source == "library" for config in known.values()) > 50
+    configs = {config.id: config for config in await bench.engine.models.all()}
+    assert configs["openai:gpt-4o"].max_input == 111_616
+    assert configs["google:gemini-2.5-pro"].threshold == 0.98
+    assert configs["openai:gpt-5"].source == "default"
+    assert sum(config.source == "library" for config in configs.values()) > 50
 
 
-async def test_a_model_nobody_knows_gets_the_conservative_default(bench: Bench) -> None:
+async def test_an_unknown_model_gets_the_conservative_default(bench: Bench) -> None:
     config = await bench.engine.models.get("acme:unheard-of")
     assert (config.max_input, config.max_output) == (128_000, 4_096)
     assert config.source == "default"
@@ -61,7 +61,7 @@ async def test_a_deleted_config_is_detected_again_when_it_is_asked_for(bench: Be
         await bench.engine.models.delete("acme:x")
 
 
-async def test_what_a_provider_says_is_stored_but_not_over_what_a_person_set(bench: Bench) -> None:
+async def test_limits_of_the_provider_do_not_replace_limits_set_by_a_person(bench: Bench) -> None:
     models = bench.engine.models
     learnt = await models.learn("google:gemini-2.5-pro", 500_000, 50_000)
     assert (learnt.max_input, learnt.max_output) == (450_000, 50_000)
@@ -75,7 +75,7 @@ async def test_what_a_provider_says_is_stored_but_not_over_what_a_person_set(ben
 
 async def test_limits_of_a_new_model_are_asked_for_at_its_first_use(bench: Bench) -> None:
     listed = {"data": [{"id": "mine", "context_length": 32_768, "max_completion_tokens": 2_768}]}
-    async with Loopback(Answer.of(listed), Answer.of({}, 500)) as server:
+    async with Loopback(ScriptedAnswer.of(listed), ScriptedAnswer.of({}, 500)) as server:
         for name, model in (("own", "mine"), ("other", "unlisted")):
             fields = {"provider": "compatible", "model": model, "base_url": server.url}
             await bench.engine.profiles.save(name, fields)

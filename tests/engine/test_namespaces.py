@@ -1,4 +1,4 @@
-"""Namespaces: all sessions of one are deleted, and nobody else's."""
+"""Namespaces: all sessions of one are deleted, and no others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ async def _fill(bench: Bench, namespace: str, number: int) -> None:
         await session.append("Where is the mooring?")
 
 
-async def test_they_are_listed_with_whoever_opens_them(bench: Bench) -> None:
+async def test_namespaces_are_listed_with_their_token_names(bench: Bench) -> None:
     access = bench.engine.access
     row, _ = await access.add_token("ann")
     await _fill(bench, row.namespace, 2)
@@ -26,7 +26,7 @@ async def test_they_are_listed_with_whoever_opens_them(bench: Bench) -> None:
     assert await access.namespaces(limit=1) == found[:1]
 
 
-async def test_two_who_delete_at_once_delete_everything_once(bench: Bench) -> None:
+async def test_two_simultaneous_deletions_delete_everything_once(bench: Bench) -> None:
     access = bench.engine.access
     await _fill(bench, "theirs", 12)
     await _fill(bench, "mine", 1)

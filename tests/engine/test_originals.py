@@ -1,4 +1,4 @@
-"""What edited messages said: read by summarizers, and shown again where an edit no longer holds."""
+"""Originals of edited messages: summarizers read them, and they return when an edit ends."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from enfold.testing import ScriptedSummarizer, assistant, call, result, user
 from enfold.tokens import count_messages
 from enfold.view import View
 from tests.engine.conftest import Bench, talk
-from tests.engine.test_recording import OUTPUT, outputs, work
+from tests.engine.test_edited_sessions import OUTPUT, outputs, work
 from tests.strategies.conversations import conversations
 
 
 async def read_again(session: Session, rounds: int) -> None:
-    """The same file, so many times."""
+    """Read the same file a number of times."""
     for number in range(rounds):
         name = f"again-{number}"
         await session.append(
@@ -34,7 +34,7 @@ def pointing(view: View) -> list[str]:
     return [shown.id for shown in view.shown if shown.points_to]
 
 
-async def test_what_was_cut_is_summarized_as_it_was_said(bench: Bench) -> None:
+async def test_truncated_messages_are_summarized_from_their_originals(bench: Bench) -> None:
     session = await bench.session()
     await work(session, 6)
     await session.compress(strategy="truncation")
@@ -137,18 +137,18 @@ STEPS = st.lists(
 )
 
 
-def check(view: View, said: tuple[Message, ...]) -> None:
+def check(view: View, messages: tuple[Message, ...]) -> None:
     """The view is one that may be sent, and it says of what it shows otherwise that it does."""
-    assert len(orphans(view.messages)) <= len(orphans(said))
+    assert len(orphans(view.messages)) <= len(orphans(messages))
     depths = [shown.depth for shown in view.shown]
     assert depths == sorted(set(depths))
     for shown in view.shown:
-        assert shown.edit is not None or shown.message == said[shown.depth - 1]
+        assert shown.edit is not None or shown.message == messages[shown.depth - 1]
     assert [shown.tokens for shown in view.shown] == count_messages(view.messages)
-    last = last_user_message(said)
-    assert last is None or said[last] in view.messages
+    last = last_user_message(messages)
+    assert last is None or messages[last] in view.messages
     if view.summary is None:
-        assert len(view.shown) == len(said)
+        assert len(view.shown) == len(messages)
     by_id = {shown.id for shown in view.shown}
     assert all(id in by_id for shown in view.shown for id in shown.points_to)
 

@@ -11,7 +11,7 @@ from enfold.errors import ConfigError, NotFoundError
 from enfold.store import catalog
 from enfold.strategies.presets import BUILT_IN, Preset
 from tests.engine.conftest import Bench, talk
-from tests.engine.test_recording import work
+from tests.engine.test_edited_sessions import work
 
 MINE = Preset("mine", "For me.", "truncation", {"preserveRecentCount": 3})
 
@@ -95,7 +95,7 @@ async def test_a_preset_can_be_named_at_every_level(bench: Bench) -> None:
     assert (await session.compress()).strategy == "truncation"
 
 
-async def test_what_a_level_sets_itself_wins_over_its_preset(bench: Bench) -> None:
+async def test_a_setting_wins_over_the_preset_of_its_level(bench: Bench) -> None:
     session = await bench.session()
     await work(session, 6)
     await bench.engine.presets.save(MINE)
@@ -116,7 +116,7 @@ async def test_a_preset_that_a_call_names_must_be_there(bench: Bench) -> None:
         await session.configure(preset="fast")
 
 
-async def test_a_preset_that_is_gone_is_passed_over_and_said(bench: Bench) -> None:
+async def test_a_deleted_preset_is_skipped_and_reported(bench: Bench) -> None:
     session = await bench.session()
     await bench.engine.presets.save(MINE)
     await session.configure(preset="mine")

@@ -17,7 +17,7 @@ RIVALS = 3
 
 
 def contest(url: str) -> list[str]:
-    """What each rival said in the end."""
+    """Return the last line of each rival."""
     rivals = [
         subprocess.Popen(
             [sys.executable, "-m", "tests.engine.rivals", url, f"rival {number}"],
@@ -48,12 +48,12 @@ async def test_rivals_make_one_summary_and_all_send_it(url: str) -> None:
         await engine.models.edit(MODEL, max_input=WINDOW, max_output=20_000, retention_tokens=300)
         await engine.set("summarizer", "scripted")
         await talk(await engine.session("contested", model=MODEL), 40)
-    said = [line.split(" ", 1) for line in contest(url)]
-    assert sum(int(asked) for asked, _ in said) == 1
-    assert len({summary for _, summary in said}) == 1
+    lines = [line.split(" ", 1) for line in contest(url)]
+    assert sum(int(calls) for calls, _ in lines) == 1
+    assert len({summary for _, summary in lines}) == 1
     async with enfold.open(url) as engine:
         (snapshot,) = await (await engine.find("contested")).summaries()
-    assert snapshot.text == said[0][1]
+    assert snapshot.text == lines[0][1]
 
 
 async def test_a_view_follows_the_changes_of_another_process(url: str) -> None:

@@ -26,8 +26,7 @@ from enfold.llm.costs import Prices
 from enfold.store import catalog
 from enfold.testing import Answer, ScriptedGateway, reply
 from tests.engine.conftest import WINDOW, talk
-from tests.llm.servers.loopback import Answer as Answered
-from tests.llm.servers.loopback import Loopback
+from tests.llm.servers.loopback import Loopback, ScriptedAnswer
 
 KEY = "sk-very-secret-7f3a"
 WORK = {"provider": "openai", "model": "gpt-4o", "key": "env:WORK_KEY"}
@@ -60,7 +59,7 @@ async def full(engine: Engine, profile: str | None = "work") -> Session:
     return session
 
 
-def asked(gateway: ScriptedGateway) -> list[str]:
+def called_connections(gateway: ScriptedGateway) -> list[str]:
     return [connection.name for connection in gateway.connections]
 
 
@@ -72,7 +71,7 @@ async def test_profiles_are_kept_and_listed(engine: Engine, tmp_path: Path) -> N
         assert (await again.profiles.get("home")).threshold == 70
 
 
-async def test_one_that_is_there_is_replaced_only_if_that_is_said(engine: Engine) -> None:
+async def test_an_existing_profile_is_replaced_only_on_request(engine: Engine) -> None:
     await engine.profiles.save("work", WORK)
     with pytest.raises(ConfigError, match="there is a profile 'work' already"):
         await engine.profiles.save("work", CHEAP)
@@ -91,7 +90,7 @@ async def test_one_that_is_there_is_replaced_only_if_that_is_said(engine: Engine
         ("x", {"key": KEY}, "key: expected env:NAME"),
     ],
 )
-async def test_what_cannot_be_used_is_not_kept(
+async def test_an_invalid_profile_is_not_stored(
     engine: Engine, name: str, change: dict[str, Any], words: str
 ) -> None:
     with pytest.raises(ConfigError, match=words) as caught:
@@ -100,7 +99,7 @@ async def test_what_cannot_be_used_is_not_kept(
     assert await engine.profiles.all() == ()
 
 
-async def test_a_profile_that_is_not_there_is_told_with_those_that_are(engine: Engine) -> None:
+async def test_the_error_of_an_unknown_profile_lists_the_known_ones(engine: Engine) -> None:
     with pytest.raises(NotFoundError, match=r"no profile 'x'; .* `enfold profiles add`"):
         await engine.profiles.get("x")
     await engine.profiles.save("work", WORK)
@@ -108,7 +107,7 @@ async def test_a_profile_that_is_not_there_is_told_with_those_that_are(engine: E
         await engine.session("chat", profile="x")
 
 
-async def test_one_that_others_condense_with_is_removed_only_by_force(engine: Engine) -> None:
+async def test_a_condensing_profile_is_removed_only_by_force(engine: Engine) -> None:
     await engine.profiles.save("cheap", {**CHEAP, "condensing_profile": "cheap"})
     await engine.profiles.save("work", {**WORK, "condensing_profile": "cheap"})
     with pytest.raises(ConfigError, match="'cheap' condenses for work"):
@@ -148,15 +147,15 @@ async def test_a_profile_is_tried_with_one_small_call(
         await engine.profiles.test("work")
 
 
-async def test_a_missing_key_is_told_with_the_profile(engine: Engine) -> None:
+async def test_the_error_of_a_missing_key_names_the_profile(engine: Engine) -> None:
     await engine.profiles.save("work", {**WORK, "key": "env:NOT_SET"})
     with pytest.raises(ConfigError, match="profile 'work': the environment variable NOT_SET"):
         await engine.profiles.test("work")
 
 
 async def test_limits_are_those_that_the_provider_says(engine: Engine) -> None:
-    said = Answered.of({"data": [{"id": "llama", "meta": {"n_ctx": 8_192}}]})
-    async with Loopback(said) as server:
+    answer = ScriptedAnswer.of({"data": [{"id": "llama", "meta": {"n_ctx": 8_192}}]})
+    async with Loopback(answer) as server:
         where = {"provider": "compatible", "model": "llama", "base_url": server.url}
         await engine.profiles.save("mine", where)
         config = await engine.profiles.discover("mine")
@@ -166,7 +165,7 @@ async def test_limits_are_those_that_the_provider_says(engine: Engine) -> None:
 
 
 async def test_limits_that_it_does_not_say_are_those_that_are_known(engine: Engine) -> None:
-    async with Loopback(Answered.of({"data": []})) as server:
+    async with Loopback(ScriptedAnswer.of({"data": []})) as server:
         where = {"provider": "compatible", "model": "llama", "base_url": server.url}
         await engine.profiles.save("mine", where)
         config = await engine.profiles.discover("mine")
@@ -224,7 +223,7 @@ async def test_a_session_is_condensed_by_its_condensing_profile(
     assert prepared.compression.cost is not None
     assert prepared.compression.cost > 0
     assert SUMMARY in prepared.messages[0].parts[0].text  # type: ignore[union-attr]  # a text
-    assert asked(gateway) == ["anthropic:claude-haiku-4-5"]
+    assert called_connections(gateway) == ["anthropic:claude-haiku-4-5"]
     assert gateway.calls[0].temperature == 0.3
     (snapshot,) = await session.summaries()
     assert snapshot.author == "cheap (anthropic:claude-haiku-4-5)"
@@ -236,11 +235,11 @@ async def test_without_one_the_providers_cheap_model_condenses(
     await engine.profiles.save("work", WORK)
     done = await (await full(engine)).compress()
     assert done.author == "work (openai:gpt-4o-mini)"
-    assert asked(gateway) == ["openai:gpt-4o-mini"]
+    assert called_connections(gateway) == ["openai:gpt-4o-mini"]
     assert gateway.connections[0].key is not None
 
 
-async def test_who_is_passed_over_is_told_in_the_report(
+async def test_the_report_names_skipped_profiles(
     engine: Engine, gateway: ScriptedGateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("CHEAP_KEY")
@@ -249,25 +248,27 @@ async def test_who_is_passed_over_is_told_in_the_report(
     gateway.script(GatewayError("there is no such model"), SUMMARY)
     done = await (await full(engine)).compress()
     assert done.author == "work (openai:gpt-4o)"
-    first, *others = asked(gateway)
+    first, *others = called_connections(gateway)
     assert first == "openai:gpt-4o-mini"
     assert set(others) == {"openai:gpt-4o"}  # in pieces: its window is small
-    told = "\n".join(done.report.warnings)
-    assert "condensing profile 'cheap': the environment variable CHEAP_KEY is not set" in told
-    assert "cheap model of openai, 'gpt-4o-mini': there is no such model" in told
+    warnings = "\n".join(done.report.warnings)
+    assert "condensing profile 'cheap': the environment variable CHEAP_KEY is not set" in warnings
+    assert "cheap model of openai, 'gpt-4o-mini': there is no such model" in warnings
 
 
-async def test_without_a_profile_nobody_is_asked(engine: Engine, gateway: ScriptedGateway) -> None:
+async def test_no_model_is_called_without_a_profile(
+    engine: Engine, gateway: ScriptedGateway
+) -> None:
     done = await (await full(engine, None)).compress()
     assert done.author == "local"
     assert gateway.calls == []
 
 
-async def test_a_setting_names_who_writes(engine: Engine, gateway: ScriptedGateway) -> None:
+async def test_a_setting_names_the_summarizer(engine: Engine, gateway: ScriptedGateway) -> None:
     await engine.profiles.save("cheap", CHEAP)
     session = await full(engine, None)
     assert (await session.compress(summarizer="cheap")).author.startswith("cheap (")  # type: ignore[union-attr]  # compressed
-    assert asked(gateway) == ["anthropic:claude-haiku-4-5"]
+    assert called_connections(gateway) == ["anthropic:claude-haiku-4-5"]
     await engine.profiles.save("work", WORK)
     other = await engine.session("other", profile="work")
     await talk(other, 40)
@@ -310,11 +311,11 @@ async def test_passes_of_the_smart_strategy_ask_the_profile_they_name(
     }
     session = await full(engine, None)
     done = await session.compress(strategy="smart", strategy_config={"smart": config})
-    assert asked(gateway) == ["anthropic:claude-haiku-4-5"], done.warnings
+    assert called_connections(gateway) == ["anthropic:claude-haiku-4-5"], done.warnings
     assert done.author == "cheap (anthropic:claude-haiku-4-5)"
 
 
-async def test_what_summaries_use_is_on_record_those_in_vain_included(
+async def test_usage_of_summaries_is_recorded_even_if_they_fail(
     engine: Engine, gateway: ScriptedGateway
 ) -> None:
     await engine.profiles.save("small", {**WORK, "model": "gpt-4o-mini"})
@@ -357,22 +358,22 @@ async def test_a_bad_answer_changes_nothing_and_blocks_with_one_clear_message(
     before = await session.messages()
     with pytest.raises(BlockedError) as caught:
         await session.prepare("What now?")
-    told = str(caught.value)
-    assert words in told
-    assert "retry the compression, or acknowledge" in told
-    assert KEY not in told
+    message = str(caught.value)
+    assert words in message
+    assert "retry the compression, or acknowledge" in message
+    assert KEY not in message
     assert await session.summaries() == ()
     assert await session.messages() == before
     calls = len(gateway.calls)
     with pytest.raises(BlockedError):
         await session.prepare("What now?")
-    assert len(gateway.calls) == calls  # it waits, and asks nobody
+    assert len(gateway.calls) == calls  # it waits, and calls no model
     gateway.script(SUMMARY)
     assert (await session.retry()).compressed
     assert (await session.prepare("What now?")).decision.action == "keep"
 
 
-async def test_when_nobody_can_write_every_candidate_is_named(
+async def test_the_error_names_every_candidate_if_none_can_write(
     engine: Engine, gateway: ScriptedGateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("CHEAP_KEY")
@@ -381,10 +382,10 @@ async def test_when_nobody_can_write_every_candidate_is_named(
     gateway.script(AuthenticationError("it does not accept the key"))
     with pytest.raises(SummaryError) as caught:
         await (await full(engine)).compress()
-    told = str(caught.value)
-    assert told.startswith("No valid API handler available: condensing profile 'cheap': ")
-    assert "cheap model of openai, 'gpt-4o-mini': it does not accept the key" in told
-    assert "conversation profile 'work': it does not accept the key" in told
+    message = str(caught.value)
+    assert message.startswith("No valid API handler available: condensing profile 'cheap': ")
+    assert "cheap model of openai, 'gpt-4o-mini': it does not accept the key" in message
+    assert "conversation profile 'work': it does not accept the key" in message
     monkeypatch.delenv("WORK_KEY")
     with pytest.raises(SummaryError, match="No valid API handler available"):
         await (await engine.session("chat")).compress()
@@ -452,7 +453,7 @@ async def test_a_key_goes_with_its_profile(engine: Engine) -> None:
 
 
 @pytest.mark.usefixtures("master")
-async def test_another_secret_is_told_and_the_chain_goes_on(
+async def test_a_changed_secret_is_reported_and_the_chain_continues(
     engine: Engine, gateway: ScriptedGateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await engine.profiles.save("cheap", CHEAP)
@@ -463,7 +464,7 @@ async def test_another_secret_is_told_and_the_chain_goes_on(
     await engine.profiles.save("work", {**WORK, "condensing_profile": "cheap"})
     done = await (await full(engine)).compress()
     assert "the stored key cannot be opened" in "\n".join(done.warnings)
-    assert asked(gateway) == ["openai:gpt-4o-mini"]
+    assert called_connections(gateway) == ["openai:gpt-4o-mini"]
 
 
 async def test_without_a_secret_no_key_is_stored(engine: Engine) -> None:
@@ -489,7 +490,11 @@ async def test_an_answer_that_is_no_summary_never_blocks(
     done = prepared.compression
     assert done is not None
     assert (done.author, done.is_truncated) == ("local", False)
-    assert set(asked(gateway)) == {"anthropic:claude-haiku-4-5", SMALL, "openai:gpt-4o"}
+    assert set(called_connections(gateway)) == {
+        "anthropic:claude-haiku-4-5",
+        SMALL,
+        "openai:gpt-4o",
+    }
     (note,) = [each for each in done.warnings if "was no summary" in each]
     assert "the answer by cheap (anthropic:claude-haiku-4-5) was no summary (the answer" in note
     assert note.endswith("; the built-in summarizer wrote it")

@@ -19,13 +19,13 @@ async def _compress(engine: Engine, ids: list[str], model: str) -> None:
 
 
 async def test_a_share_of_the_sessions_uses_it_and_both_are_compared(bench: Bench) -> None:
-    engine, asked = bench.engine, bench.summarizer.requests
+    engine, requests = bench.engine, bench.summarizer.requests
     assert set((await read_prompt_trial(engine)).values()) == {PromptFigures()}
     await engine.set("prompt", "The usual one.")
     await engine.set("trial_prompt", "The new one.")
     await engine.set("trial_share", 0.25)
     await _compress(engine, SESSIONS, "test:small")
-    used = [request.prompt for request in asked]
+    used = [request.prompt for request in requests]
     trial = used.count("The new one.")
     assert 0 < trial < len(SESSIONS) / 2
     assert trial + used.count("The usual one.") == len(SESSIONS)
@@ -42,7 +42,7 @@ async def test_a_share_of_the_sessions_uses_it_and_both_are_compared(bench: Benc
         session = await engine.find(id)
         await talk(session, 12, start=50)
         await session.compress()
-    again = [request.prompt for request in asked[len(SESSIONS) :]]
+    again = [request.prompt for request in requests[len(SESSIONS) :]]
     assert all(
         new == "The new one." for old, new in zip(used, again, strict=True) if "new" in (old or "")
     )
@@ -61,7 +61,7 @@ async def test_a_session_with_its_own_prompt_takes_no_part(bench: Bench) -> None
     assert set((await read_prompt_trial(bench.engine)).values()) == {PromptFigures()}
 
 
-async def test_it_holds_in_postgresql_too(url: str) -> None:
+async def test_a_prompt_trial_works_on_every_database(url: str) -> None:
     summarizer = ScriptedSummarizer("They agreed on the plan.")
     async with enfold.open(url, summarizers={"scripted": summarizer}) as engine:
         await engine.models.edit("test:small", max_input=4_000, max_output=2_000)

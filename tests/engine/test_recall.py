@@ -108,21 +108,25 @@ async def test_messages_that_say_little_come_only_as_answers(bench: Bench) -> No
     await talk(session, 60)
     statements = [f"The lighthouse keeper was told about lamp {n}, oil and wick." for n in range(5)]
     ids = [id for each in statements for id in await session.append(each, "Yes.")]
-    asked = await session.append("Does the lighthouse keeper need more oil?", "No.")
+    question_ids = await session.append("Does the lighthouse keeper need more oil?", "No.")
     await talk(session, 60, start=60)
     found = (await session.recall("What about the lighthouse?", tokens=130)).passages
     whole = {passage.reference for passage in found if passage.is_whole}
-    assert {*ids[::2], *asked} <= whole
+    assert {*ids[::2], *question_ids} <= whole
     assert not {*ids[1::2]} <= whole
 
 
 def test_a_line_goes_on_if_its_speaker_does() -> None:
-    def said(position: int, name: str, text: str) -> Passage:
+    def passage(position: int, name: str, text: str) -> Passage:
         return Passage(str(position), position, "user", text, 0, len(text), name, is_find=True)
 
-    passages = [said(1, "Ada", "The pier"), said(3, "Ada", "is closed"), said(4, "Bo", "Why?")]
+    passages = [
+        passage(1, "Ada", "The pier"),
+        passage(3, "Ada", "is closed"),
+        passage(4, "Bo", "Why?"),
+    ]
     assert list(show_lines(passages)) == ["1 Ada: The pier … is closed", "4 Bo: Why?"]
-    apart = [said(1, "Ada", "The pier"), said(9, "Ada", "is closed")]
+    apart = [passage(1, "Ada", "The pier"), passage(9, "Ada", "is closed")]
     assert list(show_lines(apart)) == ["1 Ada: The pier", "9 Ada: is closed"]
 
 
@@ -211,10 +215,10 @@ async def test_recall_stays_within_its_tokens(bench: Bench) -> None:
     count = get(await session.tokenizer()).count
     for sample in ("plain words ", "</summary> ", "界é🚢", "\n\n\t", "a" * 50):
         await session.append(user(f"needle {sample * 200}"))
-    for room in (10, 60, 400):
-        passages = (await session.recall("needle", tokens=room)).passages
+    for limit in (10, 60, 400):
+        passages = (await session.recall("needle", tokens=limit)).passages
         assert passages
-        assert count("\n".join(each.line for each in passages)) <= room
+        assert count("\n".join(each.line for each in passages)) <= limit
 
 
 async def test_messages_with_rare_words_come_first(
@@ -399,9 +403,9 @@ async def test_a_question_in_a_script_without_spaces_fits_by_its_words(bench: Be
 async def test_passages_have_their_dates(bench: Bench) -> None:
     session = await bench.session()
     days = [datetime(2026, 5, day, 12, tzinfo=UTC) for day in (7, 7, 9)]
-    said = ("The pier is closed", "Until when is the pier closed?", "The pier is open")
+    texts = ("The pier is closed", "Until when is the pier closed?", "The pier is open")
     await session.append(
-        *(Message("user", (Text(text),), at=at) for text, at in zip(said, days, strict=True))
+        *(Message("user", (Text(text),), at=at) for text, at in zip(texts, days, strict=True))
     )
     answer = await session.recall("pier", tokens=200)
     assert [passage.day for passage in answer.passages] == ["2026-05-07"] * 2 + ["2026-05-09"]

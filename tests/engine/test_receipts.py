@@ -1,4 +1,4 @@
-"""What became of the exact items of a stored session's folded messages."""
+"""Receipts: the fate of exact items in folded messages of a stored session."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ async def test_items_that_are_still_missing_are_added_and_nothing_is_blocked(ben
     assert len(bench.summarizer.requests) == 2, "one summary and one revision are paid"
 
 
-async def test_there_is_no_receipt_of_what_was_never_compressed(bench: Bench) -> None:
+async def test_an_unknown_snapshot_has_no_receipt(bench: Bench) -> None:
     session = await project(bench, 1)
     with pytest.raises(NotFoundError):
         await session.receipt("nothing")

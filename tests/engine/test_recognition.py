@@ -25,13 +25,13 @@ def _history(*messages: Message) -> ClientHistory:
 
 def _talk(name: str, turns: int) -> list[Message]:
     return [
-        said
+        message
         for turn in range(turns)
-        for said in (user(f"{name} asks {turn} " + "word " * 300), assistant(f"answer {turn}"))
+        for message in (user(f"{name} asks {turn} " + "word " * 300), assistant(f"answer {turn}"))
     ]
 
 
-async def _known(
+async def _recognise(
     engine: Engine, history: ClientHistory, name: str | None = None
 ) -> RecognisedHistory:
     name = name or history.session_name()
@@ -51,11 +51,11 @@ def test_a_name_comes_from_all_up_to_the_first_reply() -> None:
     )
 
 
-async def test_what_nobody_recorded_is_unknown(url: str) -> None:
+async def test_an_unrecorded_history_is_unknown(url: str) -> None:
     async with open_engine(url) as engine:
-        known = await _known(engine, _history(*_talk("anna", 2)))
-        assert (known.session, known.recorded, known.snapshot) == (None, 0, None)
-        assert known.settings.share_across_branches
+        recognised = await _recognise(engine, _history(*_talk("anna", 2)))
+        assert (recognised.session, recognised.recorded, recognised.snapshot) == (None, 0, None)
+        assert recognised.settings.share_across_branches
 
 
 async def _recorded(engine: Engine, talk: list[Message]) -> Session:
@@ -68,9 +68,9 @@ async def test_a_recorded_beginning_is_known_and_a_branch_parts_where_it_differs
     talk = _talk("anna", 4)
     async with open_engine(url) as engine:
         session = await _recorded(engine, talk)
-        longer = await _known(engine, _history(*talk, user("and now?")))
+        longer = await _recognise(engine, _history(*talk, user("and now?")))
         assert (longer.session and longer.session.key, longer.recorded) == (session.key, 8)
-        other = await _known(engine, _history(*talk[:5], assistant("changed"), user("go on")))
+        other = await _recognise(engine, _history(*talk[:5], assistant("changed"), user("go on")))
         assert other.recorded == 5
 
 
@@ -80,10 +80,10 @@ async def test_a_snapshot_applies_where_its_cutoff_is_on_the_path(url: str) -> N
         session = await _recorded(engine, talk)
         done = await session.compress(share_across_branches=True, keep_tokens=400)
         assert done.compressed
-        same = await _known(engine, _history(*talk[:-1], assistant("changed")))
+        same = await _recognise(engine, _history(*talk[:-1], assistant("changed")))
         assert same.snapshot is not None
         assert same.snapshot.id == done.snapshot
-        before = await _known(engine, _history(*talk[:3], assistant("changed")))
+        before = await _recognise(engine, _history(*talk[:3], assistant("changed")))
         assert before.snapshot is None
 
 
@@ -93,8 +93,8 @@ async def test_a_session_whose_summaries_are_left_again_and_again_is_diverging(u
         session = await engine.session(_history(*start).session_name() or "", model=MODEL)
         for number in range(3):
             line = [*start, *_talk(f"line {number}", 7)]
-            known = await _known(engine, _history(*line))
-            assert known.is_diverging == (number == 2)
+            recognised = await _recognise(engine, _history(*line))
+            assert recognised.is_diverging == (number == 2)
             ids = await session.append(*line, after=ROOT)
             done = await session.at(ids[-1]).compress(share_across_branches=True, keep_tokens=400)
             assert done.compressed
@@ -106,8 +106,8 @@ async def test_an_undo_holds_until_the_user_says_something_more(url: str) -> Non
         session = await _recorded(engine, talk)
         await session.compress(share_across_branches=True, keep_tokens=400)
         await session.undo()
-        assert not (await _known(engine, _history(*talk))).policy.automatic
-        assert (await _known(engine, _history(*talk, user("more")))).policy.automatic
+        assert not (await _recognise(engine, _history(*talk))).policy.automatic
+        assert (await _recognise(engine, _history(*talk, user("more")))).policy.automatic
 
 
 def test_identities_that_are_known_are_gone_on_from() -> None:

@@ -1,4 +1,4 @@
-"""What happens in one process is told in the others that share its database, and nowhere else."""
+"""Events of one process reach the others that share its database, and no more."""
 
 from __future__ import annotations
 
@@ -32,27 +32,27 @@ async def here(address: str, summarizer: ScriptedSummarizer) -> AsyncIterator[En
         yield opened
 
 
-class Ear:
+class EventListener:
     """Keeps what it hears."""
 
     def __init__(self, events: Events, namespace: str | None = None) -> None:
-        self.heard: asyncio.Queue[Event] = asyncio.Queue()
-        events.subscribe(self.heard.put_nowait, namespace=namespace, elsewhere=True)
+        self.received: asyncio.Queue[Event] = asyncio.Queue()
+        events.subscribe(self.received.put_nowait, namespace=namespace, elsewhere=True)
 
     async def until(self, name: str) -> list[Event]:
         """All up to the first of that name."""
         events: list[Event] = []
         async with asyncio.timeout(30):
             while not events or events[-1].name != name:
-                events.append(await self.heard.get())
+                events.append(await self.received.get())
         return events
 
 
 async def connected(engine: Engine, other: Engine) -> None:
     """Wait until what happens in the one is heard in the other."""
-    ear = Ear(other.events, "for the test")
+    listener = EventListener(other.events, "for the test")
     async with asyncio.timeout(30):
-        while ear.heard.empty():
+        while listener.received.empty():
             engine.events.within("for the test").emit(_failed("hello"))
             await asyncio.sleep(0.05)
 
@@ -61,35 +61,37 @@ def _failed(reason: str) -> CompressionFailed:
     return CompressionFailed("chat", "code", reason, retryable=True, automatic=True)
 
 
-async def test_a_compression_is_heard_in_another_process(here: Engine, address: str) -> None:
+async def test_another_process_receives_the_events_of_a_compression(
+    here: Engine, address: str
+) -> None:
     async with enfold.open(address) as there:
         await connected(here, there)
-        own: list[Event] = []
-        there.events.subscribe(own.append)
-        ours, other = Ear(there.events, ""), Ear(there.events, "else")
-        mine = Ear(here.events, "")
+        local_events: list[Event] = []
+        there.events.subscribe(local_events.append)
+        ours, other = EventListener(there.events, ""), EventListener(there.events, "else")
+        mine = EventListener(here.events, "")
         session = await here.session("chat", model=MODEL)
         await talk(session, 20)
         done = await session.compress()
         assert done.compressed
-        heard = await ours.until("compression.finished")
-        assert heard == await mine.until("compression.finished")
-        assert mine.heard.empty()  # its own notices come back to it, and are not told twice
-        assert (own, other.heard.empty()) == ([], True)
+        received = await ours.until("compression.finished")
+        assert received == await mine.until("compression.finished")
+        assert mine.received.empty()  # its own notices come back to it, and are not told twice
+        assert (local_events, other.received.empty()) == ([], True)
 
 
-async def test_a_long_reason_is_cut_and_a_failure_is_heard(
+async def test_a_failure_with_a_long_reason_arrives_cut(
     here: Engine, address: str, summarizer: ScriptedSummarizer
 ) -> None:
     async with enfold.open(address) as there:
         await connected(here, there)
-        ear = Ear(there.events, "")
+        listener = EventListener(there.events, "")
         summarizer.script(SummaryError("because " * 5_000))
         session = await here.session("chat", model=MODEL)
         await talk(session, 20)
         with pytest.raises(enfold.CompressionError):
             await session.compress()
-        *_, failed = await ear.until("compression.failed")
+        *_, failed = await listener.until("compression.failed")
         assert isinstance(failed, CompressionFailed)
         assert 100 < len(failed.reason) <= 1_000
 
@@ -104,12 +106,12 @@ async def test_after_a_restart_of_the_database_they_hear_each_other_again(
         await connected(here, there)
 
 
-async def test_what_was_emitted_is_sent_before_closing(address: str) -> None:
+async def test_emitted_events_are_sent_before_closing(address: str) -> None:
     async with (
         await open_store(address) as store,
-        aclosing(outbox.listen(store, CHANNEL)) as heard,
+        aclosing(outbox.listen(store, CHANNEL)) as notices,
     ):
-        assert await anext(heard) == ""
+        assert await anext(notices) == ""
         async with enfold.open(address) as engine:
             engine.events.emit(_failed("last words"))
-        assert "last words" in await asyncio.wait_for(anext(heard), 30)
+        assert "last words" in await asyncio.wait_for(anext(notices), 30)

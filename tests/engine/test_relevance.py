@@ -74,7 +74,7 @@ def test_a_long_message_does_not_separate_its_neighbours() -> None:
     assert near[6] > 0.3 * near[3]
 
 
-def test_of_equals_the_newest_comes_first() -> None:
+def test_the_newest_of_equals_comes_first() -> None:
     found = PhraseOccurrences({TEA: [10, 90]}, 99)
     assert order(found, branch(99))[:2] == [90, 10]
 

@@ -1,4 +1,4 @@
-"""What a request is made of: its count, its summary, and what stays, by hand and automatically."""
+"""The parts of a request: its count, its summary, and pins set by hand or automatically."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ async def test_by_hand_and_automatically_the_same_is_done(bench: Bench) -> None:
         await talk(automatic, 2, start=100)
 
 
-async def test_a_thousand_tokens_stay_where_nobody_says_otherwise(bench: Bench) -> None:
+async def test_a_thousand_tokens_stay_by_default(bench: Bench) -> None:
     model = "test:plain"
     await bench.engine.models.edit(model, max_input=4_800, max_output=1_000)
     session = await bench.engine.session("chat", model=model)

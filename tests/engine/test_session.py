@@ -1,4 +1,4 @@
-"""A session: what goes out to the model, and when it is compressed."""
+"""A session: the messages sent to the model, and the time of its compression."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def test_a_short_session_is_sent_as_it_is(bench: Bench) -> None:
     assert bench.summarizer.requests == []
 
 
-async def test_what_is_pending_is_counted_and_sent_but_not_stored(bench: Bench) -> None:
+async def test_pending_messages_are_counted_and_sent_but_not_stored(bench: Bench) -> None:
     session = await bench.session()
     await session.append("Hello", assistant("Hi!"))
     prepared = await session.prepare("How are you?")
@@ -157,7 +157,7 @@ async def test_a_manual_compression_keeps_as_much_as_it_is_asked_to(bench: Bench
     assert done.tokens_after <= wide.tokens_after
 
 
-async def test_what_stays_in_one_run_can_be_given_in_messages(bench: Bench) -> None:
+async def test_retention_of_one_run_can_be_given_in_messages(bench: Bench) -> None:
     session = await bench.session()
     await talk(session, 20)
     await session.configure(words_share=0)
@@ -483,7 +483,7 @@ async def test_a_summary_can_be_written_anew_with_the_same_cutoff(bench: Bench) 
     assert bench.summarizer.requests[0].messages == bench.summarizer.requests[1].messages
 
 
-async def test_that_a_summary_could_not_be_written_anew_is_told(bench: Bench) -> None:
+async def test_a_failed_regeneration_is_reported(bench: Bench) -> None:
     session = await full(bench)
     await session.compress()
     bench.summarizer.script(SummaryError("the model is away"))
@@ -492,12 +492,12 @@ async def test_that_a_summary_could_not_be_written_anew_is_told(bench: Bench) ->
     assert bench.names()[-1] == "compression.failed"
 
 
-async def test_what_finished_is_told_with_its_steps_and_its_cost(bench: Bench) -> None:
+async def test_the_finished_event_has_steps_and_cost(bench: Bench) -> None:
     session = await full(bench)
     done = await session.compress()
-    (told,) = [event for event in bench.events if isinstance(event, CompressionFinished)]
-    assert (told.strategy, told.cost) == ("native", done.cost)
-    assert told.steps == (("summarize", done.tokens_before, done.tokens_after),)
+    (finished,) = [event for event in bench.events if isinstance(event, CompressionFinished)]
+    assert (finished.strategy, finished.cost) == ("native", done.cost)
+    assert finished.steps == (("summarize", done.tokens_before, done.tokens_after),)
 
 
 async def test_another_branch_has_its_own_history(bench: Bench) -> None:
@@ -541,7 +541,7 @@ async def test_writing_anew_keeps_the_summary_before_it(bench: Bench) -> None:
     assert bench.summarizer.requests[-1].messages == bench.summarizer.requests[-2].messages
 
 
-async def test_what_later_requests_save_is_known_where_the_price_is(bench: Bench) -> None:
+async def test_savings_are_known_for_models_with_a_price(bench: Bench) -> None:
     session = await full(bench)
     assert (await session.compress()).report.saved is None
     await session.undo()
@@ -684,10 +684,10 @@ async def test_a_summarizer_that_is_not_there_is_never_replaced_silently(bench: 
 
 async def test_sending_a_history_again_adds_nothing(bench: Bench) -> None:
     session = await bench.session()
-    said = [user("Hello"), assistant("Hi!"), user("Bye")]
-    first = await session.append(*said)
+    messages = [user("Hello"), assistant("Hi!"), user("Bye")]
+    first = await session.append(*messages)
     await session.switch(None)
-    again = await session.append(*said)
+    again = await session.append(*messages)
     assert again == first
     assert len(await session.branches()) == 1
 
@@ -743,7 +743,7 @@ class Watched(dict[str, Any]):
 @pytest.mark.parametrize(
     "texts", [["short"] * 100, ["word " * 20_000]], ids=["many messages", "a large message"]
 )
-async def test_large_appends_are_read_counted_and_hashed_beside_the_event_loop(
+async def test_large_appends_are_read_counted_and_hashed_in_a_thread(
     bench: Bench, texts: list[str]
 ) -> None:
     session = await bench.session()

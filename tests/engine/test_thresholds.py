@@ -33,7 +33,7 @@ async def test_the_default_in_tokens_of_the_model_in_use(engine: Engine) -> None
     assert found.is_automatic
 
 
-async def test_a_model_that_nobody_configured(engine: Engine) -> None:
+async def test_a_model_without_configuration_uses_the_default_threshold(engine: Engine) -> None:
     await engine.set("model", "nobody:knows")
     assert (await effective(engine)).max_input == 128_000
 
@@ -46,7 +46,7 @@ async def test_a_model_that_nobody_configured(engine: Engine) -> None:
         ({"max_tokens": 1_000}, "max_tokens", None),
     ],
 )
-async def test_what_decides_and_that_it_is_set_for_all(
+async def test_the_effective_threshold_names_its_setting_and_source(
     engine: Engine, settings: dict[str, Any], setting: str, share: float | None
 ) -> None:
     for name, value in settings.items():

@@ -1,4 +1,4 @@
-"""Turns: what was said is kept, whatever becomes of the answer."""
+"""Turns: the question is kept even if the answer fails."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def by(gateway: Gateway) -> Answerer:
     return Answerer(gateway, CONNECTION)
 
 
-async def said(session: Session) -> list[tuple[str, str]]:
+async def stored_texts(session: Session) -> list[tuple[str, str]]:
     return [(message.role, text_of(message.parts)) for message in await session.messages()]
 
 
@@ -54,7 +54,7 @@ async def interrupted_turn(
     """A turn that is cancelled as soon as it tells what is waited for."""
     reached = asyncio.Event()
     turn = asyncio.create_task(
-        ask(session, "Why?", by(gateway), lambda told: reached.set() if after(told) else None)
+        ask(session, "Why?", by(gateway), lambda step: reached.set() if after(step) else None)
     )
     await reached.wait()
     turn.cancel()
@@ -62,18 +62,21 @@ async def interrupted_turn(
         await turn
 
 
-async def test_question_and_answer_are_stored_and_told_as_they_come(bench: Bench) -> None:
+async def test_question_and_answer_are_stored_and_reported_as_they_come(bench: Bench) -> None:
     session = await bench.session()
     gateway = ScriptedGateway("It is the tide.")
-    told: list[Progress] = []
-    done = await ask(session, "Why does it rise?", by(gateway), told.append)
-    assert await said(session) == [("user", "Why does it rise?"), ("assistant", "It is the tide.")]
+    progress: list[Progress] = []
+    done = await ask(session, "Why does it rise?", by(gateway), progress.append)
+    assert await stored_texts(session) == [
+        ("user", "Why does it rise?"),
+        ("assistant", "It is the tide."),
+    ]
     assert done.text == "It is the tide."
     assert done.ending == "stop"
-    assert [type(each) for each in told[:2]] == [QuestionStored, Prepared]
-    assert "".join(each.text for each in told if isinstance(each, Delta)) == "It is the tide."
+    assert [type(each) for each in progress[:2]] == [QuestionStored, Prepared]
+    assert "".join(each.text for each in progress if isinstance(each, Delta)) == "It is the tide."
     question, stored = await session.history()
-    assert told[0] == QuestionStored(question.id)
+    assert progress[0] == QuestionStored(question.id)
     assert done.message == stored.id
     assert done.seconds >= 0
 
@@ -90,7 +93,7 @@ async def test_the_model_is_sent_the_view_with_the_question_last(bench: Bench) -
     assert gateway.connections == [CONNECTION, CONNECTION]
 
 
-async def test_what_is_due_is_compressed_before_the_model_is_asked(bench: Bench) -> None:
+async def test_a_due_compression_runs_before_the_model_call(bench: Bench) -> None:
     session = await bench.session()
     await talk(session, 40)
     gateway = ScriptedGateway("Fine.")
@@ -177,9 +180,9 @@ async def test_a_cost_without_prices_is_unknown(bench: Bench) -> None:
 async def test_an_interrupted_answer_is_kept_and_marked(bench: Bench) -> None:
     session = await bench.session()
     gateway = Halting("It is ", "the ti")
-    await interrupted_turn(session, gateway, after=lambda told: told == Delta("the ti"))
+    await interrupted_turn(session, gateway, after=lambda step: step == Delta("the ti"))
     assert gateway.closed
-    assert await said(session) == [("user", "Why?"), ("assistant", "It is the ti")]
+    assert await stored_texts(session) == [("user", "Why?"), ("assistant", "It is the ti")]
     question, partial = await session.messages()
     assert is_interrupted(partial)
     assert not is_interrupted(question)
@@ -191,11 +194,11 @@ async def test_an_interrupted_answer_is_kept_and_marked(bench: Bench) -> None:
 
 async def test_an_answer_stopped_before_its_first_word_leaves_the_question(bench: Bench) -> None:
     session = await bench.session()
-    await interrupted_turn(session, Halting(), after=lambda told: isinstance(told, QuestionStored))
-    assert await said(session) == [("user", "Why?")]
+    await interrupted_turn(session, Halting(), after=lambda step: isinstance(step, QuestionStored))
+    assert await stored_texts(session) == [("user", "Why?")]
     done = await answer(session, by(ScriptedGateway("Because.")), lambda _: None)
     assert done.text == "Because."
-    assert await said(session) == [("user", "Why?"), ("assistant", "Because.")]
+    assert await stored_texts(session) == [("user", "Why?"), ("assistant", "Because.")]
 
 
 async def test_a_failure_half_way_drops_what_came_and_keeps_the_question(bench: Bench) -> None:
@@ -203,13 +206,13 @@ async def test_a_failure_half_way_drops_what_came_and_keeps_the_question(bench: 
     failing = Halting("It is", error=UnavailableError("the line is down"))
     with pytest.raises(UnavailableError):
         await ask(session, "Why?", by(failing), lambda _: None)
-    assert await said(session) == [("user", "Why?")]
+    assert await stored_texts(session) == [("user", "Why?")]
     waiting = await unanswered(session)
     assert waiting is not None
     gateway = ScriptedGateway("Because.")
     await answer(session, by(gateway), lambda _: None)
     assert [text_of(m.parts) for m in gateway.calls[0].messages] == ["Why?"]
-    assert await said(session) == [("user", "Why?"), ("assistant", "Because.")]
+    assert await stored_texts(session) == [("user", "Why?"), ("assistant", "Because.")]
     assert await session.usage()
 
 
@@ -219,19 +222,17 @@ async def test_a_failure_half_way_drops_what_came_and_keeps_the_question(bench: 
         (assistant(" \n"), "answered nothing"),
         (assistant("Let me look.", call("c1")), "called a tool"),
     ],
-    ids=["empty", "a tool nobody offered"],
+    ids=["empty", "a tool that was not offered"],
 )
-async def test_what_cannot_stand_in_a_session_is_refused(
-    message: object, words: str, bench: Bench
-) -> None:
+async def test_an_invalid_reply_is_refused(message: object, words: str, bench: Bench) -> None:
     session = await bench.session()
 
-    async def given(connection: Connection, asked: Call) -> ModelReply:
-        return replace(reply("", connection, asked), message=message)  # type: ignore[arg-type] # a table of cases
+    async def given(connection: Connection, model_call: Call) -> ModelReply:
+        return replace(reply("", connection, model_call), message=message)  # type: ignore[arg-type] # a table of cases
 
     with pytest.raises(BadReplyError, match=words):
         await ask(session, "Why?", by(ScriptedGateway(given)), lambda _: None)
-    assert await said(session) == [("user", "Why?")]
+    assert await stored_texts(session) == [("user", "Why?")]
 
 
 async def test_a_stream_that_ends_without_a_reply_is_no_answer(bench: Bench) -> None:
@@ -244,7 +245,7 @@ async def test_a_stream_that_ends_without_a_reply_is_no_answer(bench: Bench) -> 
     session = await bench.session()
     with pytest.raises(BadReplyError, match="without completing"):
         await ask(session, "Why?", by(Mute()), lambda _: None)
-    assert await said(session) == [("user", "Why?")]
+    assert await stored_texts(session) == [("user", "Why?")]
 
 
 async def test_a_compression_that_fails_keeps_the_question_and_sends_nothing(
@@ -252,17 +253,17 @@ async def test_a_compression_that_fails_keeps_the_question_and_sends_nothing(
 ) -> None:
     session = await bench.session()
     await talk(session, 40)
-    before = await said(session)
+    before = await stored_texts(session)
     bench.summarizer.script(SummaryError("the summarizer is away"))
     gateway = ScriptedGateway("Fine.")
     with pytest.raises(BlockedError):
         await ask(session, "And now?", by(gateway), lambda _: None)
-    assert await said(session) == [*before, ("user", "And now?")]
+    assert await stored_texts(session) == [*before, ("user", "And now?")]
     assert gateway.calls == []
     await session.acknowledge()
     done = await answer(session, by(gateway), lambda _: None)
     assert done.prepared.warnings
-    assert await said(session) == [*before, ("user", "And now?"), ("assistant", "Fine.")]
+    assert await stored_texts(session) == [*before, ("user", "And now?"), ("assistant", "Fine.")]
 
 
 async def test_settings_hold_for_one_turn(bench: Bench) -> None:
@@ -276,7 +277,7 @@ async def test_settings_hold_for_one_turn(bench: Bench) -> None:
     assert folded.prepared.compression is not None
 
 
-async def test_nothing_to_answer_is_said(bench: Bench) -> None:
+async def test_a_session_without_a_question_cannot_be_answered(bench: Bench) -> None:
     session = await bench.session()
     with pytest.raises(NotFoundError, match="nothing waits"):
         await answer(session, by(ScriptedGateway()), lambda _: None)
@@ -287,7 +288,7 @@ async def test_a_key_that_is_refused_leaves_the_question(bench: Bench) -> None:
     refused = AuthenticationError("test does not accept the key")
     with pytest.raises(AuthenticationError):
         await ask(session, "Why?", by(ScriptedGateway(refused)), lambda _: None)
-    assert await said(session) == [("user", "Why?")]
+    assert await stored_texts(session) == [("user", "Why?")]
 
 
 async def test_a_turn_past_the_early_mark_does_not_wait_for_its_compression(bench: Bench) -> None:
@@ -304,7 +305,7 @@ async def test_a_turn_past_the_early_mark_does_not_wait_for_its_compression(benc
     assert second.prepared.compression is None
 
 
-async def test_a_view_for_a_program_is_compressed_first_unless_it_says_otherwise(
+async def test_a_view_for_a_program_is_compressed_first_by_default(
     bench: Bench,
 ) -> None:
     session = await bench.session()

@@ -25,8 +25,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 @pytest.fixture(scope="module")
 def outcomes(files: list[Path]) -> list[CaseResult]:
-    told: list[str] = []
+    progress: list[str] = []
     ways = (Method(NEWEST, 0.2), Method("native", 0.2))
-    found = measure(files, EvaluationPlan(ways), on_progress=told.append)
-    assert told == ["talk-1", "talk-2", "talk-3"]
+    found = measure(files, EvaluationPlan(ways), on_progress=progress.append)
+    assert progress == ["talk-1", "talk-2", "talk-3"]
     return found

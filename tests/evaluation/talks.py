@@ -14,8 +14,8 @@ def conversation(number: int, *, tools: bool = False) -> dict[str, object]:
     ]
     for turn in range(60):
         role = "assistant" if turn % 2 else "user"
-        said = f"Note {turn} in log/{turn}.txt: {TALK} {turn * 37 % 101} fathoms, berth {turn}."
-        messages.append({"id": f"t{turn}", "role": role, "content": said})
+        text = f"Note {turn} in log/{turn}.txt: {TALK} {turn * 37 % 101} fathoms, berth {turn}."
+        messages.append({"id": f"t{turn}", "role": role, "content": text})
     if tools:
         call = {"id": "c1", "type": "function", "function": {"name": "weigh", "arguments": "{}"}}
         messages[3:3] = [

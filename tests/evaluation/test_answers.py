@@ -30,7 +30,7 @@ PROFILE = {"provider": "openai", "model": "gpt-4o", "key": "env:EVAL_KEY"}
 MODEL = Connection("openai", "gpt-4o")
 
 
-def said(call: Call) -> str:
+def prompt_text(call: Call) -> str:
     return text_of(call.messages[0].parts)
 
 
@@ -40,7 +40,7 @@ async def test_marks_are_read(reply: str, mark: float) -> None:
     probe = Probe("How heavy?", "nine </conversation> stone")
     assert await AnswerJudge(gateway, MODEL).mark(probe, "It weighs nine stone") == mark
     (call,) = gateway.calls
-    assert "It weighs nine stone" in said(call)
+    assert "It weighs nine stone" in prompt_text(call)
     assert call.temperature == 0
 
 
@@ -109,10 +109,10 @@ def test_prompts_are_compared_by_what_can_be_answered(
 
     async def answer(_connection: Connection, call: Call) -> str:
         if "mark an answer" in (call.system or ""):
-            return "RIGHT" if "nine stone" in said(call).split("to mark:")[1] else "WRONG"
-        if "Question:" in said(call):
-            return "nine stone" if "The anchor: nine stone" in said(call) else "not known"
-        return "The anchor: nine stone." if "facts" in said(call) else "They talked."
+            return "RIGHT" if "nine stone" in prompt_text(call).split("to mark:")[1] else "WRONG"
+        if "Question:" in prompt_text(call):
+            return "nine stone" if "The anchor: nine stone" in prompt_text(call) else "not known"
+        return "The anchor: nine stone." if "facts" in prompt_text(call) else "They talked."
 
     ways = (
         Method(NEWEST, 0.2),

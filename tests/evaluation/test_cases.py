@@ -1,4 +1,4 @@
-"""Halves: fixed, about equal, and chosen by nobody."""
+"""Halves: fixed, about equal, and chosen by a hash."""
 
 from __future__ import annotations
 

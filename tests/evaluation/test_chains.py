@@ -26,14 +26,14 @@ async def engine() -> AsyncIterator[Engine]:
 
 def talk(turns: int) -> Case:
     """Talk with hardly an exact item in it."""
-    said = [
+    exchange = [
         (
             f"The {THINGS[n % 8]} was carried into the {PLACES[n % 5]} by the {THINGS[n * 3 % 8]} "
             f"keeper, and the mate wrote down that its {THINGS[n * 5 % 8]} needed mending again."
         )
         for n in range(turns)
     ]
-    messages = (assistant(each) if n % 2 else user(each) for n, each in enumerate(said))
+    messages = (assistant(each) if n % 2 else user(each) for n, each in enumerate(exchange))
     return Case("plain", Conversation(tuple(messages)))
 
 

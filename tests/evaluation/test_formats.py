@@ -19,7 +19,7 @@ def written(path: Path, value: Any) -> Path:
     return path
 
 
-def said(case: Case) -> list[str]:
+def texts(case: Case) -> list[str]:
     return [text_of(message.parts) for message in case.messages]
 
 
@@ -39,7 +39,7 @@ def test_conversations_with_probes(tmp_path: Path) -> None:
     path = tmp_path / "talks.jsonl"
     path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     first, second = read(path)
-    assert (first.id, said(first)) == ("one", ["The anchor", "It weighs nine stone"])
+    assert (first.id, texts(first)) == ("one", ["The anchor", "It weighs nine stone"])
     assert first.probes == (Probe("How heavy?", "Nine stone", (1,), "fact"),)
     assert (second.id, second.probes) == ("talks.jsonl 2", ())
 
@@ -76,7 +76,7 @@ def test_locomo(tmp_path: Path) -> None:
     }
     (case,) = read(written(tmp_path / "locomo10.json", [value]))
     assert case.id == "locomo/conv-1"
-    assert said(case) == ["I adopted a cat", "Lovely! [picture: a grey cat]", "Last"]
+    assert texts(case) == ["I adopted a cat", "Lovely! [picture: a grey cat]", "Last"]
     assert [message.role for message in case.messages] == ["user", "assistant", "user"]
     assert case.messages[1].name == "Ben"
     may = datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
@@ -100,11 +100,11 @@ def test_longmemeval(tmp_path: Path) -> None:
         "answer_session_ids": ["s2"],
     }
     (case,) = read(written(tmp_path / "longmemeval_s.json", [value]))
-    assert (case.id, said(case)) == ("longmemeval/q1", ["Hi", "Hello", "I took physics"])
+    assert (case.id, texts(case)) == ("longmemeval/q1", ["Hi", "Hello", "I took physics"])
     first, second = datetime(2023, 5, 20, tzinfo=UTC), datetime(2023, 5, 21, 9, 15, tzinfo=UTC)
     assert [message.at for message in case.messages] == [first, first, second]
-    asked = Probe("Which degree did I take?", "Physics", (2,), "single-session-user")
-    assert case.probes == (asked,)
+    probe = Probe("Which degree did I take?", "Physics", (2,), "single-session-user")
+    assert case.probes == (probe,)
 
 
 BATCHES = [
@@ -142,7 +142,7 @@ def test_beam_as_folders(tmp_path: Path) -> None:
     (folder / "probing_questions").mkdir(parents=True)
     written(folder / "probing_questions" / "probing_questions.json", QUESTIONS)
     (case,) = read(written(folder / "chat.json", BATCHES))
-    assert (case.id, said(case)) == ("beam/7", ["I budget 500", "Noted", "Now 700"])
+    assert (case.id, texts(case)) == ("beam/7", ["I budget 500", "Noted", "Now 700"])
     assert case.probes == BEAM_PROBES
 
 
@@ -168,6 +168,6 @@ def test_beam_as_rows(tmp_path: Path, questions: object) -> None:
         ({"chat": [], "probing_questions": [1]}, "probing_questions: expected an object"),
     ],
 )
-def test_what_cannot_be_read_is_named(tmp_path: Path, value: Any, reason: str) -> None:
+def test_an_unreadable_case_is_named(tmp_path: Path, value: Any, reason: str) -> None:
     with pytest.raises(InputError, match=reason):
         list(read(written(tmp_path / "odd.json", [value])))

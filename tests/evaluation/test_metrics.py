@@ -15,15 +15,15 @@ from tests.evaluation.talks import conversation
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Metric]:
     path = tmp_path_factory.mktemp("metrics") / "talks.jsonl"
     first, second = conversation(1), conversation(2, tools=True)
-    said = "Nine stone, as was noted in the ledger of the harbour master."
+    answer = "Nine stone, as was noted in the ledger of the harbour master."
     usage = {"input_tokens": 900, "output_tokens": 14}
     messages = first["messages"]
     assert isinstance(messages, list)
-    messages.append({"role": "assistant", "content": said, "usage": usage})
+    messages.append({"role": "assistant", "content": answer, "usage": usage})
     path.write_text("\n".join(map(json.dumps, (first, second))), encoding="utf-8")
-    told: list[str] = []
-    values = {each.name: each for each in metrics([path], least=1_000, on_progress=told.append)}
-    assert told == ["counting", "condensing", "automatic compressions"]
+    steps: list[str] = []
+    values = {each.name: each for each in metrics([path], least=1_000, on_progress=steps.append)}
+    assert steps == ["counting", "condensing", "automatic compressions"]
     return values
 
 
@@ -45,7 +45,7 @@ def test_conversations_end_where_they_should(found: dict[str, Metric]) -> None:
     assert saved.value is None or saved.value > 0.9
 
 
-def test_what_cannot_be_compressed_is_a_failure(tmp_path: Path) -> None:
+def test_a_conversation_that_cannot_shrink_is_a_failure(tmp_path: Path) -> None:
     path = tmp_path / "one.json"
     # A long text would be shown in part; calls that wait for their results cannot be shortened.
     function = {"name": "look", "arguments": "{}"}
@@ -57,7 +57,7 @@ def test_what_cannot_be_compressed_is_a_failure(tmp_path: Path) -> None:
     assert values["automatic success rate"].value == 0
 
 
-def test_what_the_data_does_not_show_is_unknown(tmp_path: Path) -> None:
+def test_metrics_without_data_are_unknown(tmp_path: Path) -> None:
     path = tmp_path / "short.json"
     path.write_text(json.dumps([{"role": "user", "content": "Hello"}]), encoding="utf-8")
     values = {each.name: each for each in metrics([path])}

@@ -1,4 +1,4 @@
-"""What counts as being in a view, and what does not."""
+"""The rule by which a text counts as present in a view."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_telling_words_are_of_any_language() -> None:
         ("", 0),
     ],
 )
-def test_a_long_message_is_there_by_so_many_of_the_rules(view: str, rules: int) -> None:
+def test_a_long_message_counts_as_present_by_several_rules(view: str, rules: int) -> None:
     shown = TextIndex([view])
     holding = [rule.holds(shown, user(LONG)) for rule in RULES[1:]]
     assert holding == [False] * (4 - rules) + [True] * rules
@@ -72,8 +72,8 @@ def test_words_scattered_over_a_long_line_are_no_substance() -> None:
 
 def test_a_quotation_is_the_first_words_that_tell_something() -> None:
     shown = TextIndex([f"- Ada: {LONG}"])
-    said = user(f"and so it was that we all did go. {LONG}")
-    assert quotation(said, shown) == "The harbour master closed the northern pier at"
+    message = user(f"and so it was that we all did go. {LONG}")
+    assert quotation(message, shown) == "The harbour master closed the northern pier at"
     assert (
         quotation(user("The harbour master closed nothing, as far as I know, today"), shown) is None
     )

@@ -15,7 +15,7 @@ from enfold.evaluation.report import (
 from enfold.evaluation.run import CaseResult
 
 
-def test_every_rule_has_a_row_beside_the_newest(outcomes: list[CaseResult]) -> None:
+def test_every_rule_has_a_row_next_to_the_newest(outcomes: list[CaseResult]) -> None:
     found = by_rule(summaries(outcomes))
     assert [(each.half, each.rule) for each in found] == [
         (half, rule.name) for half in ("all", "tuning", "reporting") for rule in RULES
@@ -28,8 +28,8 @@ def test_every_rule_has_a_row_beside_the_newest(outcomes: list[CaseResult]) -> N
 
 
 def test_the_newest_may_be_missing(outcomes: list[CaseResult]) -> None:
-    alone = [each for each in outcomes if each.way.strategy != NEWEST]
-    assert {each.newest for each in by_rule(summaries(alone))} == {None}
+    others = [each for each in outcomes if each.way.strategy != NEWEST]
+    assert {each.newest for each in by_rule(summaries(others))} == {None}
 
 
 def test_aims_are_met_or_not() -> None:

@@ -17,7 +17,7 @@ class Sink:
     """Remembers what it was given; fails as often as it is told to."""
 
     def __init__(self, failures: int = 0) -> None:
-        self.seen: list[Delivery] = []
+        self.delivered: list[Delivery] = []
         self.failures = failures
         self.arrived = asyncio.Event()
 
@@ -25,7 +25,7 @@ class Sink:
         if self.failures:
             self.failures -= 1
             raise OSError("the memory is away")
-        self.seen.extend(deliveries)
+        self.delivered.extend(deliveries)
         self.arrived.set()
 
 
@@ -39,14 +39,14 @@ async def fill(engine: Engine) -> tuple[enfold.Message, ...]:
     return (await session.messages())[: done.messages]
 
 
-async def test_what_was_folded_is_delivered_once_in_order(url: str) -> None:
+async def test_folded_messages_are_delivered_once_in_order(url: str) -> None:
     sink = Sink()
     summarizers = {"scripted": ScriptedSummarizer()}
     async with enfold.open(url, sink=sink, summarizers=summarizers) as engine:
         folded = await fill(engine)
         await asyncio.wait_for(sink.arrived.wait(), 30)
-    assert len(sink.seen) == len(folded) == len({delivery.id for delivery in sink.seen})
-    depths = [delivery.message.depth for delivery in sink.seen]
+    assert len(sink.delivered) == len(folded) == len({delivery.id for delivery in sink.delivered})
+    depths = [delivery.message.depth for delivery in sink.delivered]
     assert depths == sorted(depths)
 
 
@@ -55,7 +55,7 @@ async def test_closing_delivers_what_is_due(url: str) -> None:
     summarizers = {"scripted": ScriptedSummarizer()}
     async with enfold.open(url, sink=sink, summarizers=summarizers) as engine:
         folded = await fill(engine)
-    assert len(sink.seen) == len(folded)
+    assert len(sink.delivered) == len(folded)
 
 
 async def test_a_failed_compression_delivers_nothing(url: str) -> None:
@@ -68,20 +68,20 @@ async def test_a_failed_compression_delivers_nothing(url: str) -> None:
             pass
         else:
             raise AssertionError("an empty summary must fail")
-    assert sink.seen == []
+    assert sink.delivered == []
 
 
-async def test_what_a_sink_refuses_stays_for_the_next_process(url: str) -> None:
+async def test_refused_deliveries_stay_for_the_next_process(url: str) -> None:
     away = Sink(failures=1_000)
     summarizers = {"scripted": ScriptedSummarizer()}
     async with enfold.open(url, sink=away, summarizers=summarizers) as engine:
         folded = await fill(engine)
-    assert away.seen == []
+    assert away.delivered == []
     async with await open_store(url) as store:
         assert await store.read(outbox.waiting) == len(folded)
     back = Sink()
     async with enfold.open(url, sink=back) as engine:
         await asyncio.wait_for(back.arrived.wait(), 30)
-    assert len({delivery.id for delivery in back.seen}) == len(folded)
+    assert len({delivery.id for delivery in back.delivered}) == len(folded)
     async with await open_store(url) as store:
         assert await store.read(outbox.waiting) == 0

@@ -13,36 +13,36 @@ import pytest
 from enfold import flush
 
 
-def test_whoever_hands_over_does_not_wait() -> None:
+def test_handing_over_does_not_block() -> None:
     release = threading.Event()
-    seen: list[list[str]] = []
+    received: list[list[str]] = []
 
     def slow(messages: list[str]) -> None:
         assert release.wait(10)
-        seen.append(messages)
+        received.append(messages)
 
     flush.hand_over(slow, ("a", "b"))
-    flush.hand_over(seen.append, ("c",))
-    assert seen == []
+    flush.hand_over(received.append, ("c",))
+    assert received == []
     assert not flush.drain(0)
     release.set()
     assert flush.drain(10)
-    assert seen == [["a", "b"], ["c"]]
+    assert received == [["a", "b"], ["c"]]
 
 
 def test_a_coroutine_function_will_do() -> None:
-    seen: list[list[str]] = []
+    received: list[list[str]] = []
 
     async def remember(messages: list[str]) -> None:
         await asyncio.sleep(0)
-        seen.append(messages)
+        received.append(messages)
 
     flush.hand_over(remember, ("a",))
     assert flush.drain(10)
-    assert seen == [["a"]]
+    assert received == [["a"]]
 
 
-def test_what_a_hook_raises_is_logged_without_what_was_said(
+def test_errors_of_a_hook_are_logged_without_messages(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     def broken(messages: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""What the built-in memory keeps."""
+"""The built-in memory and its contents."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def test_the_built_in_memory_keeps_facts_per_day_and_never_twice(tmp_path:
         assert memory.content["day"]
 
 
-async def test_what_was_delivered_before_is_passed_over(tmp_path: Path) -> None:
+async def test_messages_delivered_before_are_skipped(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'a.db'}"
     async with enfold.open(url) as engine:
         session = await engine.session("chat")

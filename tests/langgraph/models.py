@@ -26,7 +26,7 @@ class ScriptedModel(BaseChatModel):
 
     replies: list[Any] = Field(default_factory=lambda: ["A summary."])
     """Texts, messages, and errors to raise."""
-    asked: list[list[BaseMessage]] = Field(default_factory=list)
+    requests: list[list[BaseMessage]] = Field(default_factory=list)
 
     @property
     def _llm_type(self) -> str:
@@ -59,20 +59,20 @@ class ScriptedModel(BaseChatModel):
         return self
 
     def _next(self, messages: list[BaseMessage]) -> AIMessage:
-        self.asked.append(messages)
+        self.requests.append(messages)
         reply = self.replies.pop(0) if len(self.replies) > 1 else self.replies[0]
         if isinstance(reply, Exception):
             raise reply
         return reply if isinstance(reply, AIMessage) else AIMessage(reply)
 
 
-def said(*replies: Any) -> ScriptedModel:
+def scripted_model(*replies: Any) -> ScriptedModel:
     """A model with these replies."""
     return ScriptedModel(replies=list(replies)) if replies else ScriptedModel()
 
 
 def chat(number: int, start: int = 1) -> list[AnyMessage]:
-    """So many messages, a person's and a model's in turn, with their numbers as ids."""
+    """Return a number of messages of user and model in turn, with their numbers as ids."""
     return [
         HumanMessage(f"question {n}", id=str(n)) if n % 2 else AIMessage(f"answer {n}", id=str(n))
         for n in range(start, start + number)
@@ -86,7 +86,7 @@ def calls(id: str, *names: str) -> AIMessage:
 
 
 def result(id: str, name: str, text: str = "found") -> ToolMessage:
-    """What a tool found."""
+    """Return the result of a tool."""
     return ToolMessage(text, id=id, tool_call_id=name)
 
 

@@ -18,7 +18,7 @@ from langgraph.graph.state import CompiledStateGraph
 from pydantic import BaseModel
 
 from enfold.langgraph import RunningSummary, SummarizationNode, summarization
-from tests.langgraph.models import ScriptedModel, chat, ids, said
+from tests.langgraph.models import ScriptedModel, chat, ids, scripted_model
 
 pytestmark = pytest.mark.filterwarnings("ignore:more is summarized:RuntimeWarning")
 THREAD: Any = {"configurable": {"thread_id": "1"}}
@@ -38,7 +38,7 @@ def fresh_warnings() -> None:
 
 def node(model: Any = None, **options: Any) -> SummarizationNode:
     options = {"max_tokens": 6, "max_summary_tokens": 1, "token_counter": len, **options}
-    return SummarizationNode(model=model or said(), **options)
+    return SummarizationNode(model=model or scripted_model(), **options)
 
 
 def graph(
@@ -69,7 +69,7 @@ def saver(tmp_path: Path) -> Iterator[SqliteSaver]:
 
 
 def test_the_update_has_langmems_keys() -> None:
-    update = node(said("They talked.")).invoke({"messages": chat(9)})
+    update = node(scripted_model("They talked.")).invoke({"messages": chat(9)})
     assert list(update) == ["summarized_messages", "context"]
     assert ids(update["summarized_messages"]) == [None, "7", "8", "9"]
     assert update["context"]["running_summary"].summary == "They talked."
@@ -81,7 +81,7 @@ def test_without_a_summary_only_messages_are_written() -> None:
     assert same.invoke({"messages": chat(3)}) == {"messages": chat(3)}
 
 
-def test_what_else_is_in_the_context_stays() -> None:
+def test_other_fields_of_the_context_stay() -> None:
     update = node().invoke({"messages": chat(9), "context": {"mood": "calm"}})
     assert update["context"]["mood"] == "calm"
 
@@ -131,18 +131,18 @@ def test_other_states_are_refused() -> None:
 
 
 async def test_asynchronous_updates_are_the_same() -> None:
-    update = await node(said("They talked.")).ainvoke({"messages": chat(9)})
-    assert update == node(said("They talked.")).invoke({"messages": chat(9)})
+    update = await node(scripted_model("They talked.")).ainvoke({"messages": chat(9)})
+    assert update == node(scripted_model("They talked.")).invoke({"messages": chat(9)})
 
 
 # In graphs.
 
 
 def test_a_chat_goes_on_across_restarts(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    writer = said(*(f"Summary {n}." for n in range(20)))
+    writer = scripted_model(*(f"Summary {n}." for n in range(20)))
     shown: list[list[Any]] = []
     for turn in range(12):
-        answers = said(f"answer {turn}")
+        answers = scripted_model(f"answer {turn}")
         with (
             SqliteSaver.from_conn_string(str(tmp_path / "graph.db")) as saver,
             caplog.at_level(logging.WARNING),
@@ -150,20 +150,23 @@ def test_a_chat_goes_on_across_restarts(tmp_path: Path, caplog: pytest.LogCaptur
             state = graph(answers, node(writer), saver).invoke(
                 {"messages": [HumanMessage(f"question {turn}")]}, THREAD
             )
-        shown.append(answers.asked[0])
+        shown.append(answers.requests[0])
     assert caplog.text == ""
     assert len(state["messages"]) == 24
     running = state["context"]["running_summary"]
     assert isinstance(running, RunningSummary)
     assert shown[-1][0].content == f"Summary of the conversation so far: {running.summary}"
-    assert len(writer.asked) > 1
-    for turn, asked in enumerate(shown):
-        assert asked[-1].content == f"question {turn}"
-        assert len(asked) <= 6 + 1
+    assert len(writer.requests) > 1
+    for turn, request in enumerate(shown):
+        assert request[-1].content == f"question {turn}"
+        assert len(request) <= 6 + 1
 
 
 def test_a_chat_that_overwrites_its_messages_keeps_one_summary(saver: SqliteSaver) -> None:
-    writer, answers = said(*(f"Summary {n}." for n in range(20))), said("answer")
+    writer, answers = (
+        scripted_model(*(f"Summary {n}." for n in range(20))),
+        scripted_model("answer"),
+    )
     built = graph(answers, node(writer, output_messages_key="messages"), saver)
     first = [SystemMessage("Be kind."), HumanMessage("question")]
     state = built.invoke({"messages": first}, THREAD)
@@ -174,11 +177,14 @@ def test_a_chat_that_overwrites_its_messages_keeps_one_summary(saver: SqliteSave
         assert kinds[0] == "system"
         assert state["messages"][-2].content == f"question {turn}"
         assert len(kinds) <= 9
-    assert len(writer.asked) > 1
+    assert len(writer.requests) > 1
 
 
 def test_going_back_to_a_checkpoint_goes_back_to_its_summary(saver: SqliteSaver) -> None:
-    writer, answers = said(*(f"Summary {n}." for n in range(20))), said("answer")
+    writer, answers = (
+        scripted_model(*(f"Summary {n}." for n in range(20))),
+        scripted_model("answer"),
+    )
     built = graph(answers, node(writer), saver)
     for turn in range(8):
         built.invoke({"messages": [HumanMessage(f"question {turn}")]}, THREAD)
@@ -186,37 +192,40 @@ def test_going_back_to_a_checkpoint_goes_back_to_its_summary(saver: SqliteSaver)
     early = next(past for past in history if len(past.values["messages"]) == 6)
     state = built.invoke({"messages": [HumanMessage("another way")]}, early.config)
     assert [str(message.content) for message in state["messages"]][6:] == ["another way", "answer"]
-    assert answers.asked[-1][-1].content == "another way"
+    assert answers.requests[-1][-1].content == "another way"
     running = (state.get("context") or {}).get("running_summary")
-    known = set(ids(state["messages"]))
-    assert running is None or running.summarized_message_ids <= known
+    stored_ids = set(ids(state["messages"]))
+    assert running is None or running.summarized_message_ids <= stored_ids
 
 
 async def test_an_asynchronous_chat(tmp_path: Path) -> None:
-    writer, answers = said(*(f"Summary {n}." for n in range(20))), said("answer")
+    writer, answers = (
+        scripted_model(*(f"Summary {n}." for n in range(20))),
+        scripted_model("answer"),
+    )
     async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "graph.db")) as saver:
         built = graph(answers, node(writer), saver)
         for turn in range(8):
             state = await built.ainvoke({"messages": [HumanMessage(f"question {turn}")]}, THREAD)
     assert isinstance(state["context"]["running_summary"], RunningSummary)
-    assert answers.asked[-1][-1].content == "question 7"
+    assert answers.requests[-1][-1].content == "question 7"
 
 
 def test_the_summary_is_not_streamed_as_an_answer(saver: SqliteSaver) -> None:
-    writer, answers = said("The secret summary."), said("The answer.")
+    writer, answers = scripted_model("The secret summary."), scripted_model("The answer.")
     built = graph(answers, node(writer), saver)
     streamed = ""
     for turn in range(8):
         question = {"messages": [HumanMessage(f"question {turn}")]}
         for chunk, _ in built.stream(question, THREAD, stream_mode="messages"):
             streamed += chunk.text if isinstance(chunk, AIMessage) else ""
-    assert writer.asked
+    assert writer.requests
     assert "The answer." in streamed
     assert "secret" not in streamed
 
 
 async def test_nor_is_it_in_an_asynchronous_stream(tmp_path: Path) -> None:
-    writer, answers = said("The secret summary."), said("The answer.")
+    writer, answers = scripted_model("The secret summary."), scripted_model("The answer.")
     streamed = ""
     async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "graph.db")) as saver:
         built = graph(answers, node(writer), saver)
@@ -224,14 +233,14 @@ async def test_nor_is_it_in_an_asynchronous_stream(tmp_path: Path) -> None:
             question = {"messages": [HumanMessage(f"question {turn}")]}
             async for chunk, _ in built.astream(question, THREAD, stream_mode="messages"):
                 streamed += chunk.text if isinstance(chunk, AIMessage) else ""
-    assert writer.asked
+    assert writer.requests
     assert "The answer." in streamed
     assert "secret" not in streamed
 
 
 def test_a_model_that_fails_leaves_the_thread_as_it_was(saver: SqliteSaver) -> None:
-    writer = said(TimeoutError("too slow"), "Summary.")
-    built = graph(said("answer"), node(writer), saver)
+    writer = scripted_model(TimeoutError("too slow"), "Summary.")
+    built = graph(scripted_model("answer"), node(writer), saver)
     built.invoke({"messages": chat(5)}, THREAD)
     with pytest.raises(TimeoutError, match="too slow"):
         built.invoke({"messages": [HumanMessage("question", id="7")]}, THREAD)

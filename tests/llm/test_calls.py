@@ -1,4 +1,4 @@
-"""The gateway's port: a key shows itself to nobody who did not ask."""
+"""The gateway's port: a key is shown only on request."""
 
 from __future__ import annotations
 

@@ -37,13 +37,14 @@ SELF = Profile(name="self", provider="openai", model="gpt-4o", condensing_profil
 SERVER = Profile(
     name="server", provider="compatible", model="llama", base_url="http://127.0.0.1:1/v1"
 )
-KNOWN = {each.name: each for each in (WORK, CHEAP, PLAIN, SMALL, SELF, SERVER)}
+PROFILES = {each.name: each for each in (WORK, CHEAP, PLAIN, SMALL, SELF, SERVER)}
 REQUEST = SummaryRequest((user("Where is the map?"),), max_tokens=500)
 
 
 def order(named: str | None = None, conversation: str | None = None) -> list[str]:
     return [
-        each.name for each in summarizer_candidates(KNOWN, named=named, conversation=conversation)
+        each.name
+        for each in summarizer_candidates(PROFILES, named=named, conversation=conversation)
     ]
 
 
@@ -59,19 +60,19 @@ def test_without_a_condensing_profile_the_cheap_model_is_first() -> None:
     assert order(conversation="plain") == ["plain (openai:gpt-4o-mini)", "plain (openai:gpt-4o)"]
 
 
-def test_whoever_was_asked_for_comes_before_all_others() -> None:
+def test_the_requested_profile_comes_first() -> None:
     assert order("server", "work")[0] == "server (compatible:llama)"
     assert order("cheap") == ["cheap (anthropic:claude-haiku-4-5)"]
 
 
-def test_nobody_is_asked_twice() -> None:
+def test_no_model_is_listed_twice() -> None:
     assert order(conversation="small") == ["small (openai:gpt-4o-mini)"]
     assert order(conversation="self") == ["self (openai:gpt-4o)", "self (openai:gpt-4o-mini)"]
     assert order(conversation="server") == ["server (compatible:llama)"]
 
 
 def test_a_profile_that_is_gone_or_broken_says_so() -> None:
-    gone, *others = summarizer_candidates({**KNOWN, "cheap": "key: wrong"}, conversation="work")
+    gone, *others = summarizer_candidates({**PROFILES, "cheap": "key: wrong"}, conversation="work")
     assert (gone.title, gone.fault) == ("condensing profile 'cheap'", "key: wrong")
     assert len(others) == 2
     (only,) = summarizer_candidates({}, conversation="work")
@@ -93,18 +94,18 @@ def writers(*scripts: Sequence[Answer], windows: Sequence[int] = ()) -> list[Can
     return made
 
 
-def asked(chain: Sequence[CandidateSummarizer]) -> list[int]:
+def call_counts(chain: Sequence[CandidateSummarizer]) -> list[int]:
     gateways = [writer.summarizer.gateway for writer in chain]
     return [len(each.calls) for each in gateways if isinstance(each, ScriptedGateway)]
 
 
-async def test_the_first_writes_and_nobody_else_is_asked() -> None:
-    crew = writers(["First."], ["Second."])
-    chain = SummarizerChain(crew)
+async def test_only_the_first_summarizer_is_called_if_it_succeeds() -> None:
+    candidates = writers(["First."], ["Second."])
+    chain = SummarizerChain(candidates)
     assert (chain.name, chain.max_input) == ("w0", 100_000)
     summary = await chain.summarize(REQUEST)
     assert (summary.text, summary.author, summary.notes) == ("First.", "w0", ())
-    assert asked(crew) == [1, 0]
+    assert call_counts(candidates) == [1, 0]
 
 
 @pytest.mark.parametrize(
@@ -125,59 +126,59 @@ async def test_the_next_takes_over_and_the_summary_says_why(answer: Answer, word
     assert note.endswith("w1 wrote instead")
 
 
-async def test_those_passed_over_beforehand_are_told_too() -> None:
+async def test_profiles_skipped_beforehand_are_reported_too() -> None:
     chain = SummarizerChain(writers(["Written."]), ["condensing profile 'x': no key"])
     (note,) = (await chain.summarize(REQUEST)).notes
     assert note == "condensing profile 'x': no key; w0 wrote instead"
 
 
-async def test_when_nobody_is_left_all_are_named_with_their_reasons() -> None:
+async def test_the_error_names_all_summarizers_with_their_reasons() -> None:
     chain = SummarizerChain(writers([RateLimitError("slow down")], [" "]), ["profile 'x': no key"])
     with pytest.raises(SummaryError) as caught:
         await chain.summarize(REQUEST)
-    told = str(caught.value)
-    assert told.startswith(f"{NO_HANDLER}: profile 'x': no key; number 0: slow down")
-    assert "number 1: the answer was empty" in told
+    message = str(caught.value)
+    assert message.startswith(f"{NO_HANDLER}: profile 'x': no key; number 0: slow down")
+    assert "number 1: the answer was empty" in message
     with pytest.raises(SummaryError, match=f"{NO_HANDLER}: profile 'x': no key"):
         SummarizerChain([], ["profile 'x': no key"])
 
 
 @pytest.mark.parametrize("error", [AuthenticationError("401"), GatewayError("404")], ids=str)
-async def test_a_wrong_key_or_model_is_not_tried_again_but_still_told(error: GatewayError) -> None:
-    crew = writers([error], ["Second."])
-    chain = SummarizerChain(crew)
+async def test_a_wrong_key_or_model_is_not_retried_but_reported(error: GatewayError) -> None:
+    candidates = writers([error], ["Second."])
+    chain = SummarizerChain(candidates)
     first, second = [await chain.summarize(REQUEST) for _ in range(2)]
-    assert asked(crew) == [1, 2]
+    assert call_counts(candidates) == [1, 2]
     assert first.notes == second.notes
     assert len(first.notes) == 1
     assert chain.name == "w1"
 
 
 async def test_a_passing_failure_is_tried_again() -> None:
-    crew = writers([UnavailableError("503"), "First."], ["Second."])
-    chain = SummarizerChain(crew)
+    candidates = writers([UnavailableError("503"), "First."], ["Second."])
+    chain = SummarizerChain(candidates)
     texts = [(await chain.summarize(REQUEST)).text for _ in range(2)]
     assert texts == ["Second.", "First."]
 
 
 async def test_the_last_one_is_never_given_up() -> None:
-    crew = writers([AuthenticationError("401")])
-    chain = SummarizerChain(crew)
+    candidates = writers([AuthenticationError("401")])
+    chain = SummarizerChain(candidates)
     for _ in range(2):
         with pytest.raises(SummaryError, match="401"):
             await chain.summarize(REQUEST)
-    assert asked(crew) == [2]
+    assert call_counts(candidates) == [2]
 
 
-async def test_one_with_a_smaller_window_reads_it_in_pieces() -> None:
-    crew = writers([UnavailableError("503")], ["So far."], windows=(100_000, 6_000))
+async def test_a_smaller_window_reads_the_conversation_in_pieces() -> None:
+    candidates = writers([UnavailableError("503")], ["So far."], windows=(100_000, 6_000))
     long = SummaryRequest(
         tuple(user(f"Item {n}: " + "word " * 900) for n in range(12)), max_tokens=500
     )
-    summary = await SummarizerChain(crew).summarize(long)
+    summary = await SummarizerChain(candidates).summarize(long)
     assert summary.text == "So far."
-    assert asked(crew)[0] == 1
-    assert asked(crew)[1] > 2
+    assert call_counts(candidates)[0] == 1
+    assert call_counts(candidates)[1] > 2
 
 
 async def test_after_an_author_come_the_rest_of_the_chain() -> None:
@@ -189,17 +190,17 @@ async def test_after_an_author_come_the_rest_of_the_chain() -> None:
 
 
 async def test_the_cost_of_a_refused_answer_is_part_of_the_summary() -> None:
-    crew = writers(["no " * 40], ["Second."])
-    for writer in crew:
+    candidates = writers(["no " * 40], ["Second."])
+    for writer in candidates:
         object.__setattr__(writer.summarizer, "prices", Prices(input=1.0, output=2.0))
-    alone = await SummarizerChain(crew[1:]).summarize(REQUEST)
-    both = await SummarizerChain(crew).summarize(REQUEST)
-    assert alone.cost is not None
+    without_first = await SummarizerChain(candidates[1:]).summarize(REQUEST)
+    both = await SummarizerChain(candidates).summarize(REQUEST)
+    assert without_first.cost is not None
     assert both.cost is not None
-    assert both.cost > alone.cost * 1.5
+    assert both.cost > without_first.cost * 1.5
 
 
-class Kept:
+class PartsInMemory:
     """Parts that are kept in memory."""
 
     def __init__(self) -> None:
@@ -218,16 +219,18 @@ async def test_a_summary_in_parts_goes_on_where_it_failed() -> None:
     long = SummaryRequest(
         tuple(user(f"Item {n}: " + "word " * 900) for n in range(12)), max_tokens=500
     )
-    crew = writers(["One.", "Two.", UnavailableError("503"), "Later."], windows=(6_000,))
-    kept, parts = Kept(), list[int]()
+    candidates = writers(["One.", "Two.", UnavailableError("503"), "Later."], windows=(6_000,))
+    kept, parts = PartsInMemory(), list[int]()
     async with watch_calls(60, lambda part, _all: parts.append(part), kept):
         with pytest.raises(SummaryError, match="503"):
-            await SummarizerChain(crew).summarize(long)
-        assert asked(crew) == [3]
-        summary = await SummarizerChain(crew).summarize(long)
+            await SummarizerChain(candidates).summarize(long)
+        assert call_counts(candidates) == [3]
+        summary = await SummarizerChain(candidates).summarize(long)
     assert summary.text == "Later."
     assert parts == [1, 2, 3, *range(3, parts[-1] + 1)]
-    assert asked(crew) == [len(parts)]  # the two parts before the failure are not repeated
+    assert call_counts(candidates) == [
+        len(parts)
+    ]  # the two parts before the failure are not repeated
 
 
 async def test_every_call_restarts_the_time_limit() -> None:

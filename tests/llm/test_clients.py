@@ -30,7 +30,7 @@ def test_the_providers() -> None:
     ],
     ids=lambda value: value.name if isinstance(value, Connection) else None,
 )
-def test_what_is_missing_is_said(
+def test_errors_name_the_missing_setting(
     connection: Connection, kind: type[GatewayError], words: str
 ) -> None:
     with pytest.raises(kind, match=words):
@@ -68,7 +68,7 @@ async def test_a_client_is_kept_for_its_connection() -> None:
         ("compatible", "smol", True),
     ],
 )
-async def test_who_takes_a_temperature(provider: str, model: str, takes: bool) -> None:
+async def test_only_some_models_take_a_temperature(provider: str, model: str, takes: bool) -> None:
     clients = Clients()
     built = await clients.model(Connection(provider, model, KEY, HERE))
     assert takes_temperature(built) is takes

@@ -1,4 +1,4 @@
-"""What a run would cost with whom, and what a compression saves."""
+"""The cost of a run by profile, and the savings of a compression."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ def test_a_strategy_asks_by_name_and_hears_what_is_known() -> None:
 
 
 def _cost_of_call(request: SummaryRequest, length: int) -> CallCost:
-    """What a model would have charged for it."""
+    """Return the price of the call at a model's rates."""
     count = get(request.tokenizer).count
     prompt = build(request)
     reply = count("The parser drops brackets. " * length)

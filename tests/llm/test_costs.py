@@ -1,4 +1,4 @@
-"""What calls cost, with either way of reporting cached tokens."""
+"""The cost of calls, with either way of reporting cached tokens."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MODELS = [
 tokens = st.integers(0, 2_000_000)
 
 
-def test_anthropic_reports_cached_tokens_beside_the_input() -> None:
+def test_anthropic_reports_cached_tokens_separately_from_the_input() -> None:
     cost = calculate_api_cost_anthropic(SONNET, 1_000, 500, 2_000, 3_000)
     assert cost == pytest.approx(0.003 + 0.0075 + 0.0075 + 0.0009)
 
@@ -99,14 +99,14 @@ def test_fewer_than_no_tokens_are_refused() -> None:
 
 
 @given(st.sampled_from(MODELS), tokens, tokens, tokens, tokens)
-def test_it_comes_to_what_the_library_itself_calculates(
+def test_costs_agree_with_the_price_library(
     model: tuple[str, str], plain: int, output: int, writes: int, reads: int
 ) -> None:
     from genai_prices.types import Provider, Usage
 
-    info, known = find(*model), prices(*model)
+    info, model_prices = find(*model), prices(*model)
     assert info is not None
-    assert known is not None
+    assert model_prices is not None
     usage = Usage(
         input_tokens=plain + writes + reads,
         output_tokens=output,
@@ -114,7 +114,9 @@ def test_it_comes_to_what_the_library_itself_calculates(
         cache_read_tokens=reads,
     )
     theirs = info.calc_price(usage, Provider("any", "Any", "any")).total_price
-    ours = calculate_api_cost_anthropic(known, plain, output, writes, reads)
+    ours = calculate_api_cost_anthropic(model_prices, plain, output, writes, reads)
     assert ours == pytest.approx(float(theirs), rel=1e-9, abs=1e-12)
-    included = calculate_api_cost_openai(known, plain + writes + reads, output, writes, reads)
+    included = calculate_api_cost_openai(
+        model_prices, plain + writes + reads, output, writes, reads
+    )
     assert included == ours

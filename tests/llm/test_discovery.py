@@ -1,4 +1,4 @@
-"""What providers say of their models' limits, each in its own words."""
+"""Limits of models as each provider reports them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from enfold.errors import AuthenticationError, BadReplyError, GatewayError, UnavailableError
 from enfold.llm.calls import Connection, Secret
 from enfold.llm.discovery import ModelLimits, discover
-from tests.llm.servers.loopback import Answer, Loopback, Step
+from tests.llm.servers.loopback import Loopback, ScriptedAnswer, Step
 
 KEY = "sk-very-secret-7f3a"
 
@@ -51,7 +51,7 @@ def listed(**fields: Any) -> dict[str, Any]:
 async def test_servers_with_openais_protocol(
     provider: str, fields: dict[str, Any], found: ModelLimits | None
 ) -> None:
-    async with Loopback(Answer.of(listed(**fields))) as server:
+    async with Loopback(ScriptedAnswer.of(listed(**fields))) as server:
         assert await discover(connection(provider, server)) == found
     (request,) = server.requests
     assert (request.method, request.path) == ("GET", "/models")
@@ -59,13 +59,13 @@ async def test_servers_with_openais_protocol(
 
 
 async def test_a_model_that_is_not_in_the_list_is_not_taken_for_another() -> None:
-    async with Loopback(Answer.of(listed(max_model_len=5))) as server:
+    async with Loopback(ScriptedAnswer.of(listed(max_model_len=5))) as server:
         assert await discover(connection("compatible", server, "third")) is None
 
 
 async def test_anthropic() -> None:
-    said = {"id": "claude-x", "max_input_tokens": 200_000, "max_tokens": 64_000}
-    async with Loopback(Answer.of(said)) as server:
+    answer = {"id": "claude-x", "max_input_tokens": 200_000, "max_tokens": 64_000}
+    async with Loopback(ScriptedAnswer.of(answer)) as server:
         found = await discover(connection("anthropic", server, "claude-x"))
     assert found == ModelLimits(200_000, 64_000)
     (request,) = server.requests
@@ -75,8 +75,8 @@ async def test_anthropic() -> None:
 
 
 async def test_google() -> None:
-    said = {"name": "models/g", "inputTokenLimit": 1_048_576, "outputTokenLimit": 65_536}
-    async with Loopback(Answer.of(said)) as server:
+    answer = {"name": "models/g", "inputTokenLimit": 1_048_576, "outputTokenLimit": 65_536}
+    async with Loopback(ScriptedAnswer.of(answer)) as server:
         found = await discover(connection("google", server, "g"))
     assert found == ModelLimits(1_048_576, 65_536)
     (request,) = server.requests
@@ -87,29 +87,29 @@ async def test_google() -> None:
 
 @pytest.mark.parametrize("provider", ["azure", "bedrock", "vertex"])
 async def test_those_that_say_nothing_are_not_asked(provider: str) -> None:
-    async with Loopback(Answer.of(listed(max_model_len=5))) as server:
+    async with Loopback(ScriptedAnswer.of(listed(max_model_len=5))) as server:
         assert await discover(connection(provider, server)) is None
     assert not server.requests
 
 
 async def test_a_server_without_a_list_says_nothing() -> None:
-    async with Loopback(Answer.of({"error": "not found"}, 404)) as server:
+    async with Loopback(ScriptedAnswer.of({"error": "not found"}, 404)) as server:
         assert await discover(connection("compatible", server)) is None
 
 
 @pytest.mark.parametrize(
     ("answer", "error"),
     [
-        (Answer.of({"error": KEY}, 401), AuthenticationError),
-        (Answer.of({"error": KEY}, 500), UnavailableError),
-        (Answer((b"<html>" + KEY.encode(),)), BadReplyError),
-        (Answer((b'{"data": [', Step.CUT)), UnavailableError),
-        (Answer(silent=True), UnavailableError),
+        (ScriptedAnswer.of({"error": KEY}, 401), AuthenticationError),
+        (ScriptedAnswer.of({"error": KEY}, 500), UnavailableError),
+        (ScriptedAnswer((b"<html>" + KEY.encode(),)), BadReplyError),
+        (ScriptedAnswer((b'{"data": [', Step.CUT)), UnavailableError),
+        (ScriptedAnswer(silent=True), UnavailableError),
     ],
     ids=["denied", "failing", "garbage", "cut off", "silent"],
 )
-async def test_a_server_that_misbehaves_is_told_without_its_words(
-    answer: Answer, error: type[GatewayError]
+async def test_the_error_of_a_broken_server_does_not_quote_it(
+    answer: ScriptedAnswer, error: type[GatewayError]
 ) -> None:
     seconds = 0.2 if answer.silent else 60
     async with Loopback(answer) as server:
@@ -121,16 +121,16 @@ async def test_a_server_that_misbehaves_is_told_without_its_words(
 
 
 async def test_the_key_does_not_follow_a_redirection() -> None:
-    async with Loopback(Answer.of(listed(max_model_len=5))) as elsewhere:
-        moved = Answer.of({}, 302, location=f"{elsewhere.url}/models")
+    async with Loopback(ScriptedAnswer.of(listed(max_model_len=5))) as elsewhere:
+        moved = ScriptedAnswer.of({}, 302, location=f"{elsewhere.url}/models")
         async with Loopback(moved) as server:
             with pytest.raises(UnavailableError, match="status 302"):
                 await discover(connection("compatible", server))
     assert not elsewhere.requests
 
 
-async def test_nobody_is_there() -> None:
-    async with Loopback(Answer.of({})) as server:
+async def test_an_unreachable_server_is_an_error() -> None:
+    async with Loopback(ScriptedAnswer.of({})) as server:
         gone = connection("compatible", server)
     with pytest.raises(UnavailableError, match="cannot be reached; check the base URL"):
         await discover(gone)

@@ -1,4 +1,4 @@
-"""What a client library's errors mean."""
+"""Errors of client libraries, translated."""
 
 from __future__ import annotations
 
@@ -138,12 +138,12 @@ def test_a_code_is_shown_only_if_it_is_one(code: str) -> None:
     assert code not in str(failure_of(http(400, code=code), CONNECTION).error)
 
 
-def test_a_wrong_setting_is_named_by_those_who_name_settings() -> None:
+def test_a_wrong_setting_is_named_if_the_library_names_it() -> None:
     assert "api_version" in str(misfit(UserError("give api_version"), CONNECTION))
     assert "sk_secret" not in str(misfit(ValueError("sk_secret"), CONNECTION))
 
 
-def test_a_machine_without_credentials_is_told_to_log_in() -> None:
+def test_missing_credentials_are_an_authentication_error() -> None:
     missing = type("NoCredentialsError", (Exception,), {})()
     assert isinstance(misfit(missing, CONNECTION), AuthenticationError)
     assert isinstance(failure_of(missing, CONNECTION).error, AuthenticationError)

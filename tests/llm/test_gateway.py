@@ -28,9 +28,9 @@ from enfold.messages import Message, Text, ToolCall, text_of
 from tests.llm.servers.anthropic import ANTHROPIC
 from tests.llm.servers.bedrock import BEDROCK
 from tests.llm.servers.google import GOOGLE, VERTEX
-from tests.llm.servers.loopback import Answer, Loopback, Step
+from tests.llm.servers.loopback import Loopback, ScriptedAnswer, Step
 from tests.llm.servers.openai import AZURE, COMPATIBLE, OPENAI, OPENROUTER
-from tests.llm.servers.protocol import KEY, Provider, Said
+from tests.llm.servers.protocol import KEY, ProviderProtocol, ScriptedReply
 
 PROVIDERS = (OPENAI, ANTHROPIC, GOOGLE, AZURE, BEDROCK, VERTEX, OPENROUTER, COMPATIBLE)
 WORDS = "What the user said in confidence"
@@ -68,7 +68,7 @@ async def streamed(gateway: Gateway, connection: Connection, call: Call) -> tupl
     return text, reply
 
 
-async def asked(
+async def complete(
     gateway: Gateway, connection: Connection, call: Call, *, stream: bool
 ) -> ModelReply:
     """The reply, one way or the other."""
@@ -81,8 +81,8 @@ either_way = pytest.mark.parametrize("stream", [False, True], ids=["complete", "
 
 
 @every_provider
-async def test_a_whole_answer(provider: Provider, gateway: ModelGateway) -> None:
-    async with Loopback(provider.whole(Said())) as server:
+async def test_a_whole_answer(provider: ProviderProtocol, gateway: ModelGateway) -> None:
+    async with Loopback(provider.whole(ScriptedReply())) as server:
         reply = await gateway.complete(provider.connection(server.url), CALL)
     assert text_of(reply.message.parts) == "Bonjour, le monde."
     assert reply.message.role == "assistant"
@@ -91,10 +91,10 @@ async def test_a_whole_answer(provider: Provider, gateway: ModelGateway) -> None
 
 
 @every_provider
-async def test_an_answer_in_pieces(provider: Provider, gateway: ModelGateway) -> None:
-    async with Loopback(provider.streamed(Said())) as server:
+async def test_an_answer_in_pieces(provider: ProviderProtocol, gateway: ModelGateway) -> None:
+    async with Loopback(provider.streamed(ScriptedReply())) as server:
         text, reply = await streamed(gateway, provider.connection(server.url), CALL)
-        assert provider.seen(server.requests[0]).path == provider.streamed_path
+        assert provider.read_request(server.requests[0]).path == provider.streamed_path
     assert text == "Bonjour, le monde."
     assert text_of(reply.message.parts) == text
     assert reply.usage == CallUsage(100, 7, 40, 0)
@@ -102,28 +102,30 @@ async def test_an_answer_in_pieces(provider: Provider, gateway: ModelGateway) ->
 
 
 @every_provider
-async def test_what_the_server_sees(provider: Provider, gateway: ModelGateway) -> None:
-    async with Loopback(provider.whole(Said())) as server:
+async def test_the_server_receives_the_call_as_written(
+    provider: ProviderProtocol, gateway: ModelGateway
+) -> None:
+    async with Loopback(provider.whole(ScriptedReply())) as server:
         connection = provider.connection(server.url)
         await gateway.complete(connection, CALL)
-        seen = provider.seen(server.requests[0])
-    assert seen.path == provider.path
-    assert seen.key == provider.credential
-    assert seen.model == connection.model
-    assert seen.system == "Be brief."
-    assert seen.said[-1] == ("user", WORDS)
-    assert seen.max_tokens == 50
-    assert seen.temperature == 0.3
+        request = provider.read_request(server.requests[0])
+    assert request.path == provider.path
+    assert request.key == provider.credential
+    assert request.model == connection.model
+    assert request.system == "Be brief."
+    assert request.messages[-1] == ("user", WORDS)
+    assert request.max_tokens == 50
+    assert request.temperature == 0.3
 
 
 @every_provider
 @either_way
-async def test_a_tool_call(provider: Provider, gateway: ModelGateway, stream: bool) -> None:
-    said = Said((), ("call_7", "weather", {"town": "Łódź"}))
-    answer = provider.streamed(said) if stream else provider.whole(said)
+async def test_a_tool_call(provider: ProviderProtocol, gateway: ModelGateway, stream: bool) -> None:
+    scripted = ScriptedReply((), ("call_7", "weather", {"town": "Łódź"}))
+    answer = provider.streamed(scripted) if stream else provider.whole(scripted)
     async with Loopback(answer) as server:
         call = replace(CALL, tools=(TOOL,))
-        reply = await asked(gateway, provider.connection(server.url), call, stream=stream)
+        reply = await complete(gateway, provider.connection(server.url), call, stream=stream)
         assert b'"weather"' in server.requests[0].body
     (made,) = reply.message.parts
     assert isinstance(made, ToolCall)
@@ -135,37 +137,43 @@ async def test_a_tool_call(provider: Provider, gateway: ModelGateway, stream: bo
 @every_library
 @either_way
 async def test_an_answer_that_ran_out_of_tokens_says_so(
-    provider: Provider, gateway: ModelGateway, stream: bool
+    provider: ProviderProtocol, gateway: ModelGateway, stream: bool
 ) -> None:
-    said = Said(ending="length")
-    async with Loopback(provider.streamed(said) if stream else provider.whole(said)) as server:
-        reply = await asked(gateway, provider.connection(server.url), CALL, stream=stream)
+    scripted = ScriptedReply(ending="length")
+    async with Loopback(
+        provider.streamed(scripted) if stream else provider.whole(scripted)
+    ) as server:
+        reply = await complete(gateway, provider.connection(server.url), CALL, stream=stream)
     assert reply.ending == "length"
 
 
 @every_provider
 @either_way
-async def test_a_refusal(provider: Provider, gateway: ModelGateway, stream: bool) -> None:
-    said = Said((), ending="refusal")
-    async with Loopback(provider.streamed(said) if stream else provider.whole(said)) as server:
+async def test_a_refusal(provider: ProviderProtocol, gateway: ModelGateway, stream: bool) -> None:
+    scripted = ScriptedReply((), ending="refusal")
+    async with Loopback(
+        provider.streamed(scripted) if stream else provider.whole(scripted)
+    ) as server:
         with pytest.raises(RefusedError, match="declined to answer"):
-            await asked(gateway, provider.connection(server.url), CALL, stream=stream)
+            await complete(gateway, provider.connection(server.url), CALL, stream=stream)
 
 
 @every_provider
 @either_way
 async def test_a_request_that_is_too_long(
-    provider: Provider, gateway: ModelGateway, stream: bool
+    provider: ProviderProtocol, gateway: ModelGateway, stream: bool
 ) -> None:
     async with Loopback(provider.overflow) as server:
         with pytest.raises(ContextOverflowError, match="compress the conversation"):
-            await asked(gateway, provider.connection(server.url), CALL, stream=stream)
+            await complete(gateway, provider.connection(server.url), CALL, stream=stream)
         assert len(server.requests) == 1
 
 
 async def test_an_overflow_has_the_window_that_the_provider_names(gateway: ModelGateway) -> None:
     words = "This model's maximum context length is 8,192 tokens."
-    answer = Answer.of({"error": {"message": words, "code": "context_length_exceeded"}}, 400)
+    answer = ScriptedAnswer.of(
+        {"error": {"message": words, "code": "context_length_exceeded"}}, 400
+    )
     async with Loopback(answer) as server:
         connection = Connection("compatible", "mine", base_url=server.url)
         with pytest.raises(ContextOverflowError) as caught:
@@ -176,13 +184,13 @@ async def test_an_overflow_has_the_window_that_the_provider_names(gateway: Model
 @every_provider
 @either_way
 async def test_a_key_that_is_not_accepted(
-    provider: Provider, gateway: ModelGateway, stream: bool
+    provider: ProviderProtocol, gateway: ModelGateway, stream: bool
 ) -> None:
     async with Loopback(provider.failed(401), provider.failed(403)) as server:
         connection = provider.connection(server.url)
         for status in (401, 403):
             with pytest.raises(AuthenticationError, match=f"status {status}") as caught:
-                await asked(gateway, connection, CALL, stream=stream)
+                await complete(gateway, connection, CALL, stream=stream)
             assert connection.name in str(caught.value)
         assert len(server.requests) == 2
 
@@ -190,13 +198,13 @@ async def test_a_key_that_is_not_accepted(
 @every_library
 @either_way
 async def test_a_failing_provider_is_asked_again(
-    provider: Provider, gateway: ModelGateway, stream: bool
+    provider: ProviderProtocol, gateway: ModelGateway, stream: bool
 ) -> None:
-    good = provider.streamed(Said()) if stream else provider.whole(Said())
+    good = provider.streamed(ScriptedReply()) if stream else provider.whole(ScriptedReply())
     bad = [provider.failed(status) for status in (429, 500, 503)]
     async with Loopback(*bad, good) as server:
         connection = replace(provider.connection(server.url), retries=3)
-        reply = await asked(gateway, connection, CALL, stream=stream)
+        reply = await complete(gateway, connection, CALL, stream=stream)
         assert len(server.requests) == 4
     assert text_of(reply.message.parts) == "Bonjour, le monde."
 
@@ -205,7 +213,7 @@ async def test_a_failing_provider_is_asked_again(
 @either_way
 @pytest.mark.parametrize(("status", "kind"), [(429, RateLimitError), (503, UnavailableError)])
 async def test_a_provider_that_keeps_failing_is_given_up(
-    provider: Provider,
+    provider: ProviderProtocol,
     gateway: ModelGateway,
     stream: bool,
     status: int,
@@ -214,18 +222,18 @@ async def test_a_provider_that_keeps_failing_is_given_up(
     async with Loopback(provider.failed(status)) as server:
         connection = replace(provider.connection(server.url), retries=1)
         with pytest.raises(kind, match=f"status {status}"):
-            await asked(gateway, connection, CALL, stream=stream)
+            await complete(gateway, connection, CALL, stream=stream)
         assert len(server.requests) == 2
 
 
 @every_library
 @either_way
-async def test_what_is_wrong_with_the_request_is_not_repeated(
-    provider: Provider, gateway: ModelGateway, stream: bool
+async def test_a_refused_request_is_not_retried(
+    provider: ProviderProtocol, gateway: ModelGateway, stream: bool
 ) -> None:
     async with Loopback(provider.failed(400)) as server:
         with pytest.raises(GatewayError, match="refuses this request") as caught:
-            await asked(gateway, provider.connection(server.url), CALL, stream=stream)
+            await complete(gateway, provider.connection(server.url), CALL, stream=stream)
         assert len(server.requests) == 1
     assert type(caught.value) is GatewayError
 
@@ -236,7 +244,7 @@ async def _assert_given_up(
     """Check that a call ends after its time-out, without a second request."""
     for seconds in (0.2, 2.0, 20.0):
         with pytest.raises(UnavailableError, match="did not respond"):
-            await asked(gateway, replace(connection, timeout=seconds), CALL, stream=stream)
+            await complete(gateway, replace(connection, timeout=seconds), CALL, stream=stream)
         # A busy machine may need more than the shortest time to connect.
         if server.requests:
             break
@@ -247,15 +255,17 @@ async def _assert_given_up(
 @every_library
 @either_way
 async def test_a_silent_server_is_given_up(
-    provider: Provider, gateway: ModelGateway, stream: bool
+    provider: ProviderProtocol, gateway: ModelGateway, stream: bool
 ) -> None:
-    async with Loopback(Answer(silent=True)) as server:
+    async with Loopback(ScriptedAnswer(silent=True)) as server:
         await _assert_given_up(gateway, provider.connection(server.url), server, stream=stream)
 
 
 @every_library
-async def test_a_stream_that_stalls_is_given_up(provider: Provider, gateway: ModelGateway) -> None:
-    answer = provider.streamed(Said())
+async def test_a_stream_that_stalls_is_given_up(
+    provider: ProviderProtocol, gateway: ModelGateway
+) -> None:
+    answer = provider.streamed(ScriptedReply())
     stalled = replace(answer, steps=(*answer.steps[:-3], Step.WAIT))
     async with Loopback(stalled) as server:
         await _assert_given_up(gateway, provider.connection(server.url), server, stream=True)
@@ -264,9 +274,9 @@ async def test_a_stream_that_stalls_is_given_up(provider: Provider, gateway: Mod
 @every_library
 @pytest.mark.parametrize("end", [(), (Step.CUT,)], ids=["ends", "is cut"])
 async def test_a_stream_that_breaks_off_is_no_answer(
-    provider: Provider, gateway: ModelGateway, end: tuple[Step, ...]
+    provider: ProviderProtocol, gateway: ModelGateway, end: tuple[Step, ...]
 ) -> None:
-    answer = provider.streamed(Said())
+    answer = provider.streamed(ScriptedReply())
     truncated = replace(answer, steps=(*answer.steps[:3], *end))
     async with Loopback(truncated) as server:
         with pytest.raises(BadReplyError, match="stopped before its answer"):
@@ -276,28 +286,32 @@ async def test_a_stream_that_breaks_off_is_no_answer(
 
 @every_library
 @either_way
-async def test_an_empty_answer(provider: Provider, gateway: ModelGateway, stream: bool) -> None:
-    said = Said(())
-    async with Loopback(provider.streamed(said) if stream else provider.whole(said)) as server:
+async def test_an_empty_answer(
+    provider: ProviderProtocol, gateway: ModelGateway, stream: bool
+) -> None:
+    scripted = ScriptedReply(())
+    async with Loopback(
+        provider.streamed(scripted) if stream else provider.whole(scripted)
+    ) as server:
         with pytest.raises(BadReplyError, match="empty answer"):
-            await asked(gateway, provider.connection(server.url), CALL, stream=stream)
+            await complete(gateway, provider.connection(server.url), CALL, stream=stream)
 
 
 @every_provider
 @either_way
-async def test_garbage(provider: Provider, gateway: ModelGateway, stream: bool) -> None:
+async def test_garbage(provider: ProviderProtocol, gateway: ModelGateway, stream: bool) -> None:
     bodies = (b"", b"<html>Welcome to the hotel's network</html>", b"{")
-    async with Loopback(*(Answer((body,)) for body in bodies)) as server:
+    async with Loopback(*(ScriptedAnswer((body,)) for body in bodies)) as server:
         for _ in bodies:
             with pytest.raises(BadReplyError):
-                await asked(gateway, provider.connection(server.url), CALL, stream=stream)
+                await complete(gateway, provider.connection(server.url), CALL, stream=stream)
         assert len(server.requests) == len(bodies)
 
 
 @every_provider
-async def test_the_wrong_json(provider: Provider, gateway: ModelGateway) -> None:
+async def test_the_wrong_json(provider: ProviderProtocol, gateway: ModelGateway) -> None:
     bodies = (b"[]", b"0", b"{}", b"null", b'{"choices": null, "content": 1, "output": []}')
-    async with Loopback(*(Answer((body,)) for body in bodies)) as server:
+    async with Loopback(*(ScriptedAnswer((body,)) for body in bodies)) as server:
         for _ in bodies:
             with pytest.raises(BadReplyError):
                 await gateway.complete(provider.connection(server.url), CALL)
@@ -305,8 +319,10 @@ async def test_the_wrong_json(provider: Provider, gateway: ModelGateway) -> None
 
 
 @every_library
-async def test_closing_the_stream_hangs_up(provider: Provider, gateway: ModelGateway) -> None:
-    answer = provider.streamed(Said())
+async def test_closing_the_stream_hangs_up(
+    provider: ProviderProtocol, gateway: ModelGateway
+) -> None:
+    answer = provider.streamed(ScriptedReply())
     endless = replace(answer, steps=(*answer.steps[:-3], Step.WAIT))
     async with Loopback(endless) as server:
         async with aclosing(gateway.stream(provider.connection(server.url), CALL)) as pieces:
@@ -317,17 +333,17 @@ async def test_closing_the_stream_hangs_up(provider: Provider, gateway: ModelGat
 @every_library
 @either_way
 async def test_cancelling_the_task_hangs_up(
-    provider: Provider, gateway: ModelGateway, stream: bool
+    provider: ProviderProtocol, gateway: ModelGateway, stream: bool
 ) -> None:
-    answer = provider.streamed(Said())
+    answer = provider.streamed(ScriptedReply())
     endless = replace(answer, steps=(*answer.steps[:-3], Step.WAIT))
-    async with Loopback(endless if stream else Answer(silent=True)) as server:
+    async with Loopback(endless if stream else ScriptedAnswer(silent=True)) as server:
         connection = provider.connection(server.url)
         if provider is BEDROCK and not stream:
             # Its library blocks a thread, which notices only when the time is up.
             connection = replace(connection, timeout=1.0)
-        task = asyncio.create_task(asked(gateway, connection, CALL, stream=stream))
-        await server.asked.wait()
+        task = asyncio.create_task(complete(gateway, connection, CALL, stream=stream))
+        await server.request_arrived.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -336,7 +352,7 @@ async def test_cancelling_the_task_hangs_up(
 
 async def test_a_pause_that_is_asked_for_is_kept(gateway: ModelGateway) -> None:
     later = replace(OPENAI.failed(429), headers={"retry-after-ms": "30"})
-    async with Loopback(later, OPENAI.whole(Said())) as server:
+    async with Loopback(later, OPENAI.whole(ScriptedReply())) as server:
         await gateway.complete(OPENAI.connection(server.url), CALL)
         assert len(server.requests) == 2
 
@@ -358,7 +374,7 @@ async def test_nothing_is_there(gateway: ModelGateway) -> None:
 
 
 async def test_calls_share_a_connection(gateway: ModelGateway) -> None:
-    async with Loopback(OPENAI.whole(Said())) as server:
+    async with Loopback(OPENAI.whole(ScriptedReply())) as server:
         for _ in range(3):
             await gateway.complete(OPENAI.connection(server.url), CALL)
         assert len(server.requests) == 3
@@ -381,31 +397,31 @@ def log() -> Iterator[io.StringIO]:
 
 @every_provider
 @either_way
-async def test_neither_key_nor_words_are_told_to_anybody(
-    provider: Provider, gateway: ModelGateway, log: io.StringIO, stream: bool
+async def test_errors_and_logs_contain_neither_key_nor_messages(
+    provider: ProviderProtocol, gateway: ModelGateway, log: io.StringIO, stream: bool
 ) -> None:
-    good = provider.streamed(Said()) if stream else provider.whole(Said())
+    good = provider.streamed(ScriptedReply()) if stream else provider.whole(ScriptedReply())
     answers = {
-        "garbage": Answer((f"You sent {KEY} and {WORDS}".encode(),)),
+        "garbage": ScriptedAnswer((f"You sent {KEY} and {WORDS}".encode(),)),
         "cut": replace(good, steps=(b"{", Step.CUT)),
         **{str(status): provider.failed(status) for status in (400, 401, 429, 500)},
-        "silent": Answer(silent=True),
+        "silent": ScriptedAnswer(silent=True),
     }
     async with Loopback(good, *answers.values()) as server:
         connection = replace(provider.connection(server.url), retries=0)
-        await asked(gateway, connection, CALL, stream=stream)
+        await complete(gateway, connection, CALL, stream=stream)
         for case in answers:
             if case == "silent":
                 assert len(server.requests) == len(answers)
                 connection = replace(connection, timeout=0.3)
             with pytest.raises(GatewayError) as caught:
-                await asked(gateway, connection, CALL, stream=stream)
+                await complete(gateway, connection, CALL, stream=stream)
             error = caught.value
-            told = "".join(traceback.format_exception(error)) + repr(error) + repr(vars(error))
-            assert KEY not in told, case
-            assert WORDS not in told, case
+            output = "".join(traceback.format_exception(error)) + repr(error) + repr(vars(error))
+            assert KEY not in output, case
+            assert WORDS not in output, case
             assert error.__context__ is None, "there, others would find the library's words"
-    told = log.getvalue() + repr(gateway) + repr(connection) + repr(vars(gateway))
-    assert "127.0.0.1" in told, "or nobody was listening"
-    assert KEY not in told
-    assert WORDS not in told
+    output = log.getvalue() + repr(gateway) + repr(connection) + repr(vars(gateway))
+    assert "127.0.0.1" in output, "or no server was listening"
+    assert KEY not in output
+    assert WORDS not in output

@@ -42,7 +42,7 @@ class Drawer(KeyringBackend):
 
 @pytest.fixture(autouse=True)
 def no_keyring() -> Iterator[None]:
-    """No test touches the keyring of whoever runs it."""
+    """Replace the keyring of the machine."""
     before = keyring.get_keyring()
     keyring.set_keyring(NoKeyring())  # type: ignore[no-untyped-call]  # as above
     yield
@@ -94,7 +94,7 @@ def test_a_file_without_a_usable_key_is_refused_unquoted(content: bytes, tmp_pat
 
 
 @pytest.mark.parametrize("source", [KEY, "", "env:", f"env:{KEY}", "file:", "STORED", "stored:x"])
-def test_what_is_no_source_is_refused_and_not_repeated(source: str) -> None:
+def test_an_invalid_key_source_is_refused_and_not_repeated(source: str) -> None:
     with pytest.raises(
         ConfigError, match="expected env:NAME, file:PATH, stored or memory"
     ) as caught:
@@ -104,7 +104,7 @@ def test_what_is_no_source_is_refused_and_not_repeated(source: str) -> None:
 
 @settings(max_examples=8)  # deriving a key is slow on purpose
 @given(st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=1), st.text())
-def test_what_is_sealed_can_be_opened_by_its_owner(key: str, owner: str) -> None:
+def test_the_owner_can_open_a_sealed_key(key: str, owner: str) -> None:
     sealed = keys().seal(Secret(key), owner=owner)
     assert keys().open(sealed, owner=owner).reveal() == key
     assert len(key) < 4 or key not in sealed
@@ -140,7 +140,7 @@ def test_another_secret_or_owner_or_an_altered_entry_opens_nothing() -> None:
         assert KEY not in f"{caught.value!r} {caught.value.__context__!r}"
 
 
-def test_without_a_secret_nothing_is_stored_and_it_is_said_why() -> None:
+def test_keys_are_not_stored_without_a_secret_and_the_error_says_why() -> None:
     with pytest.raises(ConfigError, match=r"set ENFOLD_SECRET_KEY .* or use a system with a keyr"):
         keys({}).seal(Secret(KEY), owner="work")
     with pytest.raises(ConfigError, match="has 5 characters; use at least 16"):
@@ -167,6 +167,6 @@ def test_a_keyring_that_keeps_nothing_is_none() -> None:
 
 
 @pytest.mark.parametrize("key", ["", "  ", "two words", "line\nbreak"])
-def test_what_no_header_can_carry_is_not_stored(key: str) -> None:
+def test_keys_that_no_header_can_carry_are_not_stored(key: str) -> None:
     with pytest.raises(ConfigError, match="the key is"):
         keys().seal(Secret(key), owner="work")

@@ -1,4 +1,4 @@
-"""The limits of models that nobody has configured."""
+"""The limits of models without a configuration."""
 
 import pytest
 
@@ -34,7 +34,7 @@ def test_models_without_an_exact_tokenizer_have_a_correction() -> None:
     assert detect("openai:gpt-4.1").correction == 1.0
 
 
-def test_what_nobody_knows_is_the_default() -> None:
+def test_an_unknown_model_gets_default_limits() -> None:
     config = detect("acme:unheard-of")
     assert (config.max_input, config.max_output, config.source) == (128_000, 4_096, "default")
 
@@ -50,7 +50,7 @@ def test_current_models_are_of_the_large_providers_and_not_shipped_ones() -> Non
     ("max_output", "limits"),
     [(None, (28_672, 4_096)), (2_000, (30_768, 2_000)), (32_768, (16_384, 16_384))],
 )
-def test_of_a_window_the_reply_is_set_aside(
+def test_room_for_the_reply_is_set_aside_from_the_window(
     max_output: int | None, limits: tuple[int, int]
 ) -> None:
     config = of_window("compatible:mine", 32_768, max_output, "api")

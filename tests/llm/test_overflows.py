@@ -13,7 +13,7 @@ from enfold.wire import overflow_limit, says_overflow
 WORDINGS = tomllib.loads(Path(__file__).with_name("overflows.toml").read_text())["overflow"]
 
 
-def test_there_are_at_least_forty_wordings() -> None:
+def test_the_table_has_at_least_forty_wordings() -> None:
     assert len({each["wording"] for each in WORDINGS}) >= 40
 
 

@@ -1,4 +1,4 @@
-"""What a model's tokens cost."""
+"""Prices of models."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ def test_the_library_knows_what_models_cost() -> None:
     ],
 )
 def test_every_provider_of_a_profile_has_prices(provider: str, model: str) -> None:
-    known = prices(provider, model)
-    assert known is not None
-    assert known.input is not None
-    assert known.output is not None
+    found = prices(provider, model)
+    assert found is not None
+    assert found.input is not None
+    assert found.output is not None
 
 
 @pytest.mark.parametrize(("provider", "model"), [("acme", "gpt-4o"), ("openai", "unheard-of")])
-def test_what_nobody_knows_is_unknown_and_not_free(provider: str, model: str) -> None:
+def test_unknown_prices_are_unknown_and_not_zero(provider: str, model: str) -> None:
     assert prices(provider, model) is None
     assert prices(provider, model, {}) is None
 
 
 def test_a_longer_request_has_its_own_prices() -> None:
-    known = prices("google", "gemini-2.5-pro", at=NOW)
-    assert known is not None
-    assert (known.at(200_000).input, known.at(200_001).input) == (1.25, 2.5)
-    assert (known.at(200_000).output, known.at(200_001).output) == (10, 15)
-    assert known.at(0) == known
+    found = prices("google", "gemini-2.5-pro", at=NOW)
+    assert found is not None
+    assert (found.at(200_000).input, found.at(200_001).input) == (1.25, 2.5)
+    assert (found.at(200_000).output, found.at(200_001).output) == (10, 15)
+    assert found.at(0) == found
 
 
 def test_a_price_may_depend_on_the_time_of_day() -> None:
@@ -58,17 +58,17 @@ def test_a_price_may_depend_on_the_time_of_day() -> None:
     assert (by_day.input or 0) > (by_night.input or 0) > 0
 
 
-def test_a_profile_says_otherwise() -> None:
-    own = prices("openai", "gpt-4o-mini", {"inputPrice": 1.0, "cache_writes": 0}, at=NOW)
-    assert own == Prices(1.0, 0.6, 0, 0.075)
+def test_prices_of_a_profile_win() -> None:
+    found = prices("openai", "gpt-4o-mini", {"inputPrice": 1.0, "cache_writes": 0}, at=NOW)
+    assert found == Prices(1.0, 0.6, 0, 0.075)
     assert prices("acme", "unheard-of", {"inputPrice": 0.2}) == Prices(0.2)
     assert prices("acme", "unheard-of", Prices(0, 0)) == Prices(0, 0)
 
 
 def test_a_profiles_price_holds_at_every_length() -> None:
-    own = prices("google", "gemini-2.5-pro", {"input": 1.0}, at=NOW)
-    assert own is not None
-    assert (own.at(500_000).input, own.at(500_000).output) == (1.0, 15)
+    found = prices("google", "gemini-2.5-pro", {"input": 1.0}, at=NOW)
+    assert found is not None
+    assert (found.at(500_000).input, found.at(500_000).output) == (1.0, 15)
     all_own = {"input": 1, "output": 2, "cache_writes": 3, "cache_reads": 4}
     assert prices("google", "gemini-2.5-pro", all_own, at=NOW) == Prices(1, 2, 3, 4)
     stepped = Prices(1, longer=(Longer(10, Prices(2)),))
@@ -76,7 +76,7 @@ def test_a_profiles_price_holds_at_every_length() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ({"inputprice": 1}, "'inputprice'"),
         ({"input": -1}, "input price is -1"),
@@ -85,6 +85,6 @@ def test_a_profiles_price_holds_at_every_length() -> None:
         ({"input": float("nan")}, "input price is nan"),
     ],
 )
-def test_what_is_no_price_is_refused_by_name(given: dict[str, Any], said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
+def test_an_invalid_price_is_refused_by_name(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
         prices("openai", "gpt-4o", given)

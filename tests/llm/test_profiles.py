@@ -29,14 +29,14 @@ FULL = {
 
 
 @pytest.mark.parametrize("fields", [PLAIN, FULL], ids=["plain", "full"])
-def test_what_is_written_is_read_again(fields: dict[str, Any]) -> None:
+def test_a_written_profile_is_read_again(fields: dict[str, Any]) -> None:
     profile = read("work", fields)
     assert profile.name == "work"
     assert profile.as_json() == fields
     assert read("work", profile.as_json()) == profile
 
 
-def test_what_is_not_set_is_left_to_others() -> None:
+def test_fields_that_are_not_set_have_their_defaults() -> None:
     profile = read("work", {**PLAIN, "key": None, "threshold": None})
     assert profile == Profile(name="work", provider="openai", model="gpt-4o")
     assert profile.id == "openai:gpt-4o"
@@ -157,9 +157,9 @@ def test_every_field_is_described() -> None:
 
 
 def test_prices_are_the_librarys_under_the_profiles_own() -> None:
-    known = read("work", {**PLAIN, "prices": {"input": 1}}).known_prices()
-    assert known is not None
-    assert (known.input, known.output) == (1, 10)
+    prices = read("work", {**PLAIN, "prices": {"input": 1}}).known_prices()
+    assert prices is not None
+    assert (prices.input, prices.output) == (1, 10)
     server = {"provider": "compatible", "model": "mine", "base_url": "http://127.0.0.1:1/v1"}
     assert read("home", server).known_prices() is None
 
@@ -172,14 +172,14 @@ def test_a_connection_shows_no_key() -> None:
 
 def test_an_own_server_is_asked_for_its_own_model_only() -> None:
     public = read("public", {"provider": "openai", "model": "gpt-5"})
-    own = read(
+    private = read(
         "own", {"provider": "openai", "model": "my-llama", "base_url": "http://127.0.0.1:9/v1"}
     )
-    asked = {
+    fields = {
         each.name: [
             candidate.model
             for candidate in summarizer_candidates({each.name: each}, conversation=each.name)
         ]
-        for each in (public, own)
+        for each in (public, private)
     }
-    assert asked == {"public": ["gpt-4o-mini", "gpt-5"], "own": ["my-llama"]}
+    assert fields == {"public": ["gpt-4o-mini", "gpt-5"], "own": ["my-llama"]}

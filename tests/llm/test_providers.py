@@ -1,4 +1,4 @@
-"""What is known of providers."""
+"""Facts about providers."""
 
 import pytest
 
@@ -21,17 +21,17 @@ def test_cheap_models_are_those_of_the_specification() -> None:
 def test_cheap_models_have_a_price_and_it_is_low(name: str) -> None:
     cheap = PROVIDERS[name].cheap_model
     assert cheap is not None
-    known = prices(name, cheap)
-    assert known is not None
-    assert known.input is not None
-    assert known.input <= 1.25
+    found = prices(name, cheap)
+    assert found is not None
+    assert found.input is not None
+    assert found.input <= 1.25
 
 
 def test_a_provider_that_needs_a_key_says_where_it_usually_is() -> None:
     assert all(each.key_variables for each in PROVIDERS.values() if each.needs_key)
 
 
-def test_a_name_that_is_none_is_told_with_those_that_are() -> None:
+def test_the_error_of_an_unknown_name_lists_the_known_ones() -> None:
     assert provider("openai").title == "OpenAI"
     with pytest.raises(ConfigError, match="'acme'; there are openai, anthropic"):
         provider("acme")

@@ -48,8 +48,8 @@ async def test_a_stream_adds_up_to_the_answer(
     pieces = [piece async for piece in gateway.stream(connection, call)]
     whole = pieces[-1]
     assert isinstance(whole, ModelReply)
-    said = "".join(piece.text for piece in pieces if isinstance(piece, Delta))
-    assert said == "".join(part.text for part in whole.message.parts if hasattr(part, "text"))
+    text = "".join(piece.text for piece in pieces if isinstance(piece, Delta))
+    assert text == "".join(part.text for part in whole.message.parts if hasattr(part, "text"))
     assert len(pieces) > 3
     assert whole.ending == "length"
 
@@ -87,18 +87,20 @@ async def test_the_model_writes_a_summary_or_the_session_stays_as_it_was(
         assert (await engine.profiles.test("local-model")).usage.output_tokens
         assert (await engine.profiles.discover("local-model")).max_input < 10_000
         session = await engine.session("s", profile="local-model")
-        said = [each for turn in range(6) for each in _turn(turn)]
-        await session.append(*said)
+        messages = [each for turn in range(6) for each in _turn(turn)]
+        await session.append(*messages)
         try:
             done = await session.compress(keep_tokens=40, summary_tokens=100, timeout=500)
         except SummaryError:
             # A model this small does not always come to an end. That must cost nothing.
             shown = (await session.prepare()).messages
-            assert [each.parts for each in shown] == [each.parts for each in said]
+            assert [each.parts for each in shown] == [each.parts for each in messages]
             return
         assert "smollm2" in (done.author or "")
         assert done.tokens_after < done.tokens_before
-        assert [each.parts for each in await session.messages()] == [each.parts for each in said]
+        assert [each.parts for each in await session.messages()] == [
+            each.parts for each in messages
+        ]
 
 
 def _turn(number: int) -> tuple[Message, Message]:

@@ -1,4 +1,4 @@
-"""Summaries by a model: what it is asked, what of its answers is taken, and what they cost."""
+"""Summaries by a model: its prompt, its accepted answers, and their cost."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def test_the_model_is_asked_with_the_prompt_and_little_temperature() -> No
     ("wanted", "most", "allowed"),
     [(900, 16_000, 4_096), (4_000, 16_000, 10_000), (9_000, 16_000, 16_000), (4_000, 0, 10_000)],
 )
-async def test_there_is_room_for_a_summary_that_is_too_long_and_for_thinking(
+async def test_the_output_limit_leaves_room_for_long_summaries_and_reasoning(
     wanted: int, most: int, allowed: int
 ) -> None:
     gateway = ScriptedGateway("Fine.")
@@ -66,7 +66,7 @@ async def test_there_is_room_for_a_summary_that_is_too_long_and_for_thinking(
     assert gateway.calls[0].max_tokens == allowed
 
 
-def test_what_it_can_read_is_the_models_limit_as_we_count() -> None:
+def test_the_input_limit_follows_the_correction_of_the_model() -> None:
     assert writer(ScriptedGateway()).max_input == 80_000
 
 
@@ -87,13 +87,13 @@ def _answer(*parts: Text | Reasoning | ToolCall, ending: Ending = "stop") -> Mod
     ],
     ids=str,
 )
-async def test_what_is_no_summary_is_not_taken_for_one(answer: ModelReply, words: str) -> None:
+async def test_unusable_answers_are_refused(answer: ModelReply, words: str) -> None:
     with pytest.raises(SummaryError, match=rf"cheap \(openai:gpt-4o-mini\): .*{words}"):
         await writer(ScriptedGateway(answer)).summarize(REQUEST)
 
 
 @pytest.mark.parametrize(
-    ("said", "taken"),
+    ("answer", "taken"),
     [
         ("<think>Drawer?</think>\n\nIn the drawer.", "In the drawer."),
         ("Sorrel grows there.", "Sorrel grows there."),
@@ -101,9 +101,11 @@ async def test_what_is_no_summary_is_not_taken_for_one(answer: ModelReply, words
     ],
     ids=["thinking", "a word that looks like one", "a text that begins like a refusal"],
 )
-async def test_what_only_looks_like_it_is(said: str, taken: str | None) -> None:
-    summary = await writer(ScriptedGateway(said)).summarize(REQUEST)
-    assert summary.text == (taken or said.strip())
+async def test_answers_that_only_resemble_a_refusal_are_accepted(
+    answer: str, taken: str | None
+) -> None:
+    summary = await writer(ScriptedGateway(answer)).summarize(REQUEST)
+    assert summary.text == (taken or answer.strip())
 
 
 @pytest.mark.parametrize(

@@ -48,17 +48,17 @@ def translated(
     inline_system: bool = True,
     image_urls: bool = True,
 ) -> list[ModelMessage]:
-    said = tuple(
+    parts = tuple(
         Message(role, (Text(part) if isinstance(part, str) else part,)) for role, part in messages
     )
-    return to_library(Call(said, system), inline_system=inline_system, image_urls=image_urls)
+    return to_library(Call(parts, system), inline_system=inline_system, image_urls=image_urls)
 
 
 def parts_of(messages: list[ModelMessage]) -> list[list[Any]]:
     return [list(message.parts) for message in messages]
 
 
-def test_what_is_said_between_two_answers_is_one_request() -> None:
+def test_user_messages_between_two_answers_become_one_request() -> None:
     sent = translated(("user", "One"), ("user", "two"), ("assistant", "Yes"), ("user", "three"))
     assert [type(message) for message in sent] == [ModelRequest, ModelResponse, ModelRequest]
     assert [part.content for part in parts_of(sent)[0]] == ["One", "two"]
@@ -117,9 +117,11 @@ def test_calls_without_an_id_are_answered_in_their_order() -> None:
 
 def test_results_stand_before_what_else_a_message_says() -> None:
     message = Message("user", (Text("And now?"), ToolResult("a", (Text("1"),), name="one")))
-    ((result, said),) = parts_of(to_library(Call((message,)), inline_system=True, image_urls=True))
+    ((result, text_part),) = parts_of(
+        to_library(Call((message,)), inline_system=True, image_urls=True)
+    )
     assert isinstance(result, ToolReturnPart)
-    assert said.content == "And now?"
+    assert text_part.content == "And now?"
 
 
 def test_an_attachment_is_sent_with_its_content() -> None:
@@ -128,7 +130,7 @@ def test_an_attachment_is_sent_with_its_content() -> None:
     assert part.content == [BinaryContent(b"pixels", media_type="image/png")]
 
 
-def test_an_address_is_passed_on_only_to_who_fetches_it() -> None:
+def test_an_address_is_sent_only_to_providers_that_fetch_it() -> None:
     picture = Attachment("a.png", "image/png", url="https://example.org/a.png")
     ((part,),) = parts_of(translated(("user", picture)))
     assert part.content == [ImageUrl("https://example.org/a.png")]
@@ -147,7 +149,7 @@ def test_an_address_is_passed_on_only_to_who_fetches_it() -> None:
     ],
     ids=["document", "broken", "nothing", "unknown", "data"],
 )
-def test_what_cannot_be_sent_is_named(part: Part, words: str) -> None:
+def test_parts_that_cannot_be_sent_are_named(part: Part, words: str) -> None:
     ((sent,),) = parts_of(translated(("user", part)))
     assert words in sent.content
 
@@ -196,7 +198,7 @@ def test_an_answer_becomes_a_message() -> None:
     )
 
 
-def test_usage_is_unknown_where_nothing_was_said() -> None:
+def test_usage_is_unknown_if_none_is_reported() -> None:
     assert usage_of(RequestUsage()) == CallUsage()
     assert usage_of(RequestUsage(unmeasured_requests=1)) == CallUsage()
     counted = RequestUsage(

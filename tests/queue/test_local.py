@@ -12,7 +12,7 @@ from enfold.store import open_store, outbox
 from tests.queue.conftest import KIND, Doer, emptied, session
 
 
-async def test_it_finds_what_nobody_told_it_of(tmp_path: Path) -> None:
+async def test_the_runner_finds_work_without_a_notice(tmp_path: Path) -> None:
     async with await open_store(f"sqlite:///{tmp_path / 'a.db'}") as store:
         doer, runner = Doer(), LocalRunner(idle=0.01)
         runner.start(OutboxWork(store, {KIND: WorkHandler(doer)}))
@@ -22,7 +22,7 @@ async def test_it_finds_what_nobody_told_it_of(tmp_path: Path) -> None:
         assert doer.messages == ["one"]
 
 
-async def test_one_slow_session_does_not_hold_up_another(tmp_path: Path) -> None:
+async def test_a_slow_session_does_not_delay_another(tmp_path: Path) -> None:
     async with await open_store(f"sqlite:///{tmp_path / 'a.db'}") as store:
         at_once = asyncio.Barrier(2)
 

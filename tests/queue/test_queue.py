@@ -1,4 +1,4 @@
-"""What is put into the queue is done, once, by one of those who look; on both engines."""
+"""The queue: one worker does each entry once, on both engines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from enfold.store import Store, open_store
 from tests.queue.conftest import KIND, Doer, emptied, session
 
 
-async def test_what_is_put_in_is_done_once(store: Store, url: str) -> None:
+async def test_queued_work_is_done_once(store: Store, url: str) -> None:
     doer = Doer()
     queue = Queue(store, url)
     queue.start({KIND: WorkHandler(doer)})
@@ -22,7 +22,7 @@ async def test_what_is_put_in_is_done_once(store: Store, url: str) -> None:
     assert doer.messages == ["one", "two"]
 
 
-async def test_what_fails_is_tried_again_and_seen_meanwhile(store: Store, url: str) -> None:
+async def test_failed_work_is_retried_and_counted_as_waiting(store: Store, url: str) -> None:
     doer = Doer(failures=1)
     queue = Queue(store, url)
     queue.start({KIND: WorkHandler(doer)})

@@ -1,4 +1,4 @@
-"""procrastinate's tables are laid once, whoever comes, and brought up to date."""
+"""procrastinate's tables are created once, even by rivals, and brought up to date."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def test_a_step_that_is_missing_is_taken(server: Server) -> None:
         assert (await store.read(catalog.settings, "queue"))["procrastinate"] == steps
 
 
-async def test_tables_of_somebody_else_are_left_alone(server: Server) -> None:
+async def test_tables_of_other_programs_stay_unchanged(server: Server) -> None:
     url = server.new_database()
     async with await open_store(url) as store:
         server.execute(url, "CREATE TABLE procrastinate_jobs (theirs integer)")

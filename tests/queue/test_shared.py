@@ -69,7 +69,7 @@ async def test_stopping_lets_a_job_finish(store: Store, address: str) -> None:
     assert doer.messages == ["one"]
 
 
-async def test_the_job_of_a_dead_worker_holds_nobody_up(
+async def test_the_job_of_a_dead_worker_blocks_no_other(
     server: Server, store: Store, address: str
 ) -> None:
     runner = SharedRunner(store, address, sweep=0.2, stalled=0.6)

@@ -43,7 +43,7 @@ async def test_each_call_has_one_session_in_order(store: Store) -> None:
     assert calls == [[(one, "a"), (one, "c")], [(two, "b")]]
 
 
-async def test_what_fails_is_due_again_later_with_its_cause(
+async def test_failed_work_is_due_later_and_its_cause_is_logged(
     store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
     chat = await session(store)

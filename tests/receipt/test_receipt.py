@@ -160,7 +160,7 @@ class _Unread(list[Message]):
         raise AssertionError("read too early")
 
 
-def test_messages_are_read_when_somebody_looks_at_the_items() -> None:
+def test_messages_are_read_when_items_are_read() -> None:
     made = make_receipt(_Unread(GONE), [system("A summary.")], restorable=True, by="store")
     assert (made.restorable_by, made.warnings, made.invented) == ("store", (), ())
     assert made.notes_as_json() == {"restorable_by": "store", "warnings": [], "invented": []}

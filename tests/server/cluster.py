@@ -13,9 +13,9 @@ from typing import Any
 
 import aiohttp
 
+from tests.server.live_server import serving
 from tests.server.processes import Process, serve
-from tests.server.proxy.stage import Provider
-from tests.server.serving import serving
+from tests.server.proxy.stage import ScriptedProvider
 
 TOKEN = "a-token-of-the-test"
 WINDOW = 8_000
@@ -23,7 +23,7 @@ WINDOW = 8_000
 
 @dataclass(frozen=True)
 class Answer:
-    """What a server answered."""
+    """The answer of a server."""
 
     status: int
     headers: Any
@@ -31,16 +31,16 @@ class Answer:
 
     @property
     def decision(self) -> str | None:
-        """What the proxy says that it did."""
-        said = self.headers.get("x-enfold-decision")
-        return None if said is None else str(said)
+        """The decision that the proxy reports."""
+        header = self.headers.get("x-enfold-decision")
+        return None if header is None else str(header)
 
 
 class Cluster:
     """Servers, and the provider behind them."""
 
     def __init__(
-        self, processes: list[Process], provider: Provider, http: aiohttp.ClientSession
+        self, processes: list[Process], provider: ScriptedProvider, http: aiohttp.ClientSession
     ) -> None:
         self.processes = processes
         self.provider = provider
@@ -55,13 +55,13 @@ class Cluster:
     async def call(
         self, method: str, path: str, body: Any = None, *, at: int | None = None
     ) -> Answer:
-        """What it answers, whatever that is."""
+        """Return the answer, errors included."""
         async with self.http.request(method, self.address(at) + path, json=body) as answer:
             text = await answer.text()
             return Answer(answer.status, answer.headers, json.loads(text) if text else None)
 
     async def ask(self, method: str, path: str, body: Any = None, *, at: int | None = None) -> Any:
-        """What it answers, which must be no error."""
+        """Return the answer, which must be no error."""
         answer = await self.call(method, path, body, at=at)
         assert answer.status < HTTPStatus.BAD_REQUEST, (method, path, answer.body)
         return answer.body
@@ -83,21 +83,21 @@ class Cluster:
             after = f"&after={page['next']}"
 
     async def history(self, session: str) -> list[Any]:
-        """What was said in it, the last 200 messages."""
+        """Return its last 200 messages."""
         page = await self.ask("GET", f"/api/sessions/{session}/messages?limit=200")
         return [each["message"] for each in page["messages"]]
 
 
 @contextmanager
 def servers(url: str, number: int, **variables: str) -> Iterator[list[Process]]:
-    """So many processes over a database, started at once."""
+    """Start a number of processes over a database at once."""
     with ExitStack() as stack, ThreadPoolExecutor(number) as threads:
         begun = [serve(url, "--no-ui", ENFOLD_TOKEN=TOKEN, **variables) for _ in range(number)]
         yield list(threads.map(stack.enter_context, begun))
 
 
 @asynccontextmanager
-async def joined(processes: list[Process], provider: Provider) -> AsyncIterator[Cluster]:
+async def joined(processes: list[Process], provider: ScriptedProvider) -> AsyncIterator[Cluster]:
     """Processes that run already, with a small model."""
     async with aiohttp.ClientSession(
         headers={"x-enfold-token": TOKEN},
@@ -112,8 +112,8 @@ async def joined(processes: list[Process], provider: Provider) -> AsyncIterator[
 
 @asynccontextmanager
 async def cluster(url: str, number: int = 1, **variables: str) -> AsyncIterator[Cluster]:
-    """So many servers of its own, in front of a provider."""
-    provider = Provider()
+    """Start a number of servers in front of a provider."""
+    provider = ScriptedProvider()
     async with serving(provider.app()) as upstream:
         with servers(url, number, ENFOLD_OPENAI_BASE_URL=upstream, **variables) as processes:
             async with joined(processes, provider) as made:

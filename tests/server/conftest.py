@@ -80,7 +80,7 @@ async def ben(app: App, tokens: tuple[str, str]) -> AsyncIterator[Client]:
 
 
 async def talk(client: Client, session: str, turns: int = 20, *, words: int = 50) -> None:
-    """Make the session and say so much in it."""
+    """Make the session and append a number of turns."""
     await client.post("/api/sessions", json={"id": session})
     messages = [
         {"role": role, "content": f"{role} {turn}: " + "alpha " * words}

@@ -20,7 +20,7 @@ class Process:
 
     started: subprocess.Popen[str]
     address: str = ""
-    said: list[str] = field(default_factory=list)
+    stderr_lines: list[str] = field(default_factory=list)
     """Its lines on standard error."""
     reader: threading.Thread | None = None
 
@@ -63,16 +63,16 @@ def serve(url: str | Path, *arguments: str, **variables: str) -> Iterator[Proces
 def _await_address(process: Process) -> None:
     assert process.started.stderr is not None
     for line in process.started.stderr:
-        process.said.append(line)
+        process.stderr_lines.append(line)
         found = re.search(r"serves on (http://\S+)", line)
         if found:
             process.address = found[1]
             process.reader = threading.Thread(target=_drain, args=(process,), daemon=True)
             process.reader.start()
             return
-    raise AssertionError("the server ended: " + "".join(process.said))
+    raise AssertionError("the server ended: " + "".join(process.stderr_lines))
 
 
 def _drain(process: Process) -> None:
     assert process.started.stderr is not None
-    process.said += process.started.stderr
+    process.stderr_lines += process.started.stderr

@@ -24,14 +24,14 @@ async def shut(engine: Engine) -> AsyncIterator[Client]:
 
 
 @pytest.mark.parametrize("path", ["/api/sessions", "/metrics", "/v1/models", "/t//api/sessions"])
-async def test_nobody_gets_in_without_a_token(shut: Client, path: str) -> None:
+async def test_requests_without_a_token_are_refused(shut: Client, path: str) -> None:
     answer = await shut.get(path)
     assert (answer.status_code, answer.json()["error"]["code"]) == (401, "token_required")
     assert answer.headers["www-authenticate"] == "Bearer"
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz", "/docs", "/openapi.json"])
-async def test_whether_it_works_and_how_is_no_secret(shut: Client, path: str) -> None:
+async def test_health_and_metrics_need_no_token(shut: Client, path: str) -> None:
     assert (await shut.get(path)).status_code == 200
 
 

@@ -77,7 +77,7 @@ async def test_every_error_has_one_shape(
     ],
     ids=["cut off", "NaN", "infinite", "no UTF-8", "deep"],
 )
-async def test_a_body_that_is_no_json_is_told_where(
+async def test_the_error_of_an_invalid_body_names_the_place(
     client: Client, body: bytes, place: str
 ) -> None:
     json = {"content-type": "application/json"}
@@ -177,19 +177,19 @@ async def test_changes_are_in_the_audit_log_and_reading_is_not(
 
 
 async def test_the_entry_is_there_before_the_answer(app: App, engine: Engine) -> None:
-    seen: list[int] = []
+    counts: list[int] = []
 
     async def asgi(scope: Scope, receive: Receive, send: Send) -> None:
         async def look_first(message: Message) -> None:
             if message["type"] == "http.response.start":
-                seen.append(len(await engine.store.read(access.logged, "")))
+                counts.append(len(await engine.store.read(access.logged, "")))
             await send(message)
 
         await app.asgi(scope, receive, look_first)
 
     async with httpx.AsyncClient(transport=httpx.ASGITransport(asgi), base_url=HERE) as client:
         await client.post("/api/sessions", json={"id": "chat"})
-    assert seen == [1]
+    assert counts == [1]
 
 
 async def test_a_refused_token_is_logged_without_its_text(

@@ -87,7 +87,7 @@ def test_parts_that_follow_each_other_are_one_body(parts: list[bytes], encoding:
 
 
 @pytest.mark.parametrize("where", ["first", "last"])
-def test_what_a_packer_puts_in_to_be_skipped_is_skipped(where: str) -> None:
+def test_skippable_frames_are_skipped(where: str) -> None:
     frame, skipped = zstandard.compress(b"words"), b"\x50\x2a\x4d\x18\x04\0\0\0note"
     packed = skipped + frame if where == "first" else frame + skipped
     assert unpacked(packed, "zstd", 1_000) == b"words"
@@ -149,7 +149,7 @@ def test_a_body_that_wants_a_huge_window_is_refused() -> None:
         "twice",
     ],
 )
-def test_what_cannot_be_unpacked_is_said(body: bytes, encoding: str) -> None:
+def test_errors_name_the_content_encoding(body: bytes, encoding: str) -> None:
     with pytest.raises(InputError, match="content-encoding"):
         unpacked(body, encoding, 1_000)
 
@@ -171,7 +171,7 @@ async def test_without_brotli_the_server_says_what_to_install(
 async def test_a_body_that_does_not_come_is_given_up() -> None:
     async def waiting() -> dict[str, object]:
         await asyncio.sleep(60)
-        raise AssertionError("nobody waits so long")
+        raise AssertionError("the wait is too long")
 
     async def read(scope: object, receive: object, send: object) -> None:
         await receive()  # type: ignore[operator] # an ASGI callable
@@ -181,7 +181,7 @@ async def test_a_body_that_does_not_come_is_given_up() -> None:
         await app({"type": "http", "headers": []}, waiting, waiting)  # type: ignore[arg-type]
 
 
-async def test_what_is_here_is_read_however_long_its_reader_takes() -> None:
+async def test_a_slow_reader_gets_the_whole_body() -> None:
     pieces = iter([b"one", b"two", b""])
 
     async def arriving() -> dict[str, object]:

@@ -140,7 +140,7 @@ class Wire:
         self.is_closed = True
 
 
-async def test_what_is_written_in_one_step_goes_out_in_one_piece() -> None:
+async def test_writes_of_one_step_are_joined() -> None:
     wire = Wire()
     joined = Joined(wire, asyncio.get_running_loop())
     joined.write(b"head ")
@@ -163,7 +163,7 @@ async def test_much_is_not_gathered() -> None:
     assert sum(map(len, wire.written)) == 500_000
 
 
-async def test_what_waits_is_written_before_the_end_and_nothing_after_it() -> None:
+async def test_pending_writes_are_sent_before_closing_and_later_ones_dropped() -> None:
     wire = Wire()
     joined = Joined(wire, asyncio.get_running_loop())
     joined.write(b"the last word")

@@ -33,13 +33,13 @@ SCOPE = {"type": "http", "state": {"request_id": "id-1"}}
 )
 def test_an_error_as_the_api_says_it(error: EnfoldError, header: tuple[str, str] | None) -> None:
     response = error_response(error, SCOPE)
-    known = facts(error)
-    assert response.status_code == known.status
+    expected = facts(error)
+    assert response.status_code == expected.status
     assert json.loads(bytes(response.body)) == {
         "error": {
-            "code": known.code,
+            "code": expected.code,
             "message": str(error),
-            "retryable": known.retryable,
+            "retryable": expected.retryable,
             "request_id": "id-1",
         }
     }

@@ -38,10 +38,10 @@ def test_a_process_killed_during_a_compression_loses_nothing(tmp_path: Path) -> 
             with httpx.Client(base_url=process.address, timeout=None) as client:
                 client.put("/api/profiles/slow", json={"fields": {**FIELDS, "base_url": url}})
                 client.post("/api/sessions", json={"id": "chat", "profile": "slow"})
-                said = [
+                messages = [
                     {"role": "user", "content": f"{turn}: " + "alpha " * 60} for turn in range(40)
                 ]
-                client.post("/api/sessions/chat/messages", json={"messages": said})
+                client.post("/api/sessions/chat/messages", json={"messages": messages})
             threading.Thread(target=_compress, args=(process.address,), daemon=True).start()
             request, _ = silent.accept()  # the run's own time limit ends a wait that never would
             with request:  # the model was called and does not answer
@@ -55,7 +55,7 @@ def test_a_process_killed_during_a_compression_loses_nothing(tmp_path: Path) -> 
         assert (session["messages"], session["blocked"]) == (40, None)
         assert client.get("/api/sessions/chat/summaries").json() == []
         history = client.get("/api/sessions/chat/messages", params={"limit": 100}).json()
-        assert [each["message"] for each in history["messages"]] == said
+        assert [each["message"] for each in history["messages"]] == messages
         assert process.stop() == 0
 
 
@@ -92,11 +92,11 @@ async def test_a_database_that_restarts_is_an_error_with_an_id_and_then_none(
 
 def conversation(name: str, turns: int) -> list[Any]:
     """A history as a client sends it, unlike that of any other name; it ends with a question."""
-    said: list[Any] = []
+    messages: list[Any] = []
     for turn in range(turns):
-        said.append({"role": "user", "content": f"{name}: {question(turn)}"})
-        said.append({"role": "assistant", "content": f"{name}: answer {turn}"})
-    return [*said, {"role": "user", "content": f"{name}: and now?"}]
+        messages.append({"role": "user", "content": f"{name}: {question(turn)}"})
+        messages.append({"role": "assistant", "content": f"{name}: answer {turn}"})
+    return [*messages, {"role": "user", "content": f"{name}: and now?"}]
 
 
 def check_refusals(answers: Sequence[Answer]) -> None:
@@ -119,8 +119,8 @@ async def test_a_process_killed_while_the_proxy_compresses_is_waited_for_and_rep
             await on.ask("PUT", "/api/profiles/slow", {"fields": {**FIELDS, "base_url": model}})
             await on.ask("PATCH", "/api/settings", {"settings": {"summarizer": "slow"}})
             turn = asyncio.create_task(on.say(history))
-            asked, _ = await asyncio.to_thread(silent.accept)
-            with asked:  # the model was asked, and says nothing
+            connection, _ = await asyncio.to_thread(silent.accept)
+            with connection:  # the model was asked, and says nothing
                 assert on.processes[0].stop(signal.SIGKILL) != 0
             with pytest.raises(aiohttp.ClientError):
                 await turn
@@ -159,7 +159,9 @@ async def test_a_database_that_restarts_under_load_costs_errors_with_ids_and_no_
         check_refusals([answer for load in loads for answer in load.answers])
         for write in writes:
             there = await on.history(write.name)
-            assert [said for said in there if said in write.acknowledged] == write.acknowledged
+            assert [
+                message for message in there if message in write.acknowledged
+            ] == write.acknowledged
         assert (await on.call("GET", "/readyz")).status == 200
         assert on.processes[0].stop() == 0
 
@@ -200,8 +202,8 @@ class Write(Talk):
         if not number:
             return await self._on.call("POST", "/api/sessions", {"id": self.name})
         message = {"role": "user", "content": f"{self.name}, message {number}"}
-        said = {"messages": [message]}
-        answer = await self._on.call("POST", f"/api/sessions/{self.name}/messages", said)
+        body = {"messages": [message]}
+        answer = await self._on.call("POST", f"/api/sessions/{self.name}/messages", body)
         if answer.status == 201:
             self.acknowledged.append(message)
         await asyncio.sleep(0.05)
@@ -223,15 +225,15 @@ async def test_a_thousand_sessions_at_once(url: str) -> None:
         assert on.processes[0].stop() == 0  # which lets it finish what it was recording
         assert len(on.provider.bodies) == 1_000
     async with enfold.open(url) as engine:
-        said = []
+        texts = []
         for record in await engine.sessions(limit=2_000):
             session = await engine.find(record.id)
-            said.append([text_of(message.parts) for message in await session.messages()])
+            texts.append([text_of(message.parts) for message in await session.messages()])
     wanted = [[message["content"] for message in history] for history in histories]
-    assert sorted(said) == sorted(wanted)
+    assert sorted(texts) == sorted(wanted)
 
 
-async def test_one_session_from_twenty_clients_at_once(url: str) -> None:
+async def test_twenty_clients_use_one_session_at_once(url: str) -> None:
     number = 1 if url.startswith("sqlite") else 2
     async with cluster(url, number) as on:
         history = conversation("chat", 24)
@@ -242,7 +244,7 @@ async def test_one_session_from_twenty_clients_at_once(url: str) -> None:
         assert len(await on.ask("GET", f"/api/sessions/{name}/summaries")) == 1
         assert len(await on.ask("GET", f"/api/sessions/{name}/branches")) == 1
         assert await on.history(name) == history
-        # Each goes on in its own way: one tree, and nobody folds again what is folded.
+        # Each goes on in its own way: one tree, and no message is folded twice.
         branches = [
             [*history, {"role": "assistant", "content": "Well."}, {"role": "user", "content": text}]
             for text in map(str, range(20))

@@ -16,9 +16,9 @@ def _event(session: str) -> SessionUnblocked:
     return SessionUnblocked(session, acknowledged=False)
 
 
-def _heard(queue: asyncio.Queue[FeedEvent | None]) -> list[str | None]:
-    told = [queue.get_nowait() for _ in range(queue.qsize())]
-    return [None if each is None else each.event.session for each in told]
+def _sessions_in(queue: asyncio.Queue[FeedEvent | None]) -> list[str | None]:
+    received = [queue.get_nowait() for _ in range(queue.qsize())]
+    return [None if each is None else each.event.session for each in received]
 
 
 async def test_events_stay_in_their_namespace() -> None:
@@ -27,10 +27,10 @@ async def test_events_stay_in_their_namespace() -> None:
     hers, his = feeds.of("ann").listen(), feeds.of("ben").listen()
     events.within("ann").emit(_event("chat"))
     events.within("").emit(_event("ours"))
-    assert (_heard(hers), _heard(his)) == (["chat"], [])
+    assert (_sessions_in(hers), _sessions_in(his)) == (["chat"], [])
 
 
-async def test_who_comes_back_gets_what_was_missed() -> None:
+async def test_a_returning_listener_gets_missed_events() -> None:
     events = Events()
     feed = Feeds(events).of("")
     queue = feed.listen()
@@ -38,24 +38,24 @@ async def test_who_comes_back_gets_what_was_missed() -> None:
         events.emit(_event(name))
     first = queue.get_nowait()
     assert first is not None
-    assert _heard(feed.listen(first.id)) == ["b", "c"]
-    assert _heard(feed.listen("unknown")) == []
-    assert _heard(feed.listen()) == []
+    assert _sessions_in(feed.listen(first.id)) == ["b", "c"]
+    assert _sessions_in(feed.listen("unknown")) == []
+    assert _sessions_in(feed.listen()) == []
 
 
-async def test_who_does_not_read_is_let_go() -> None:
+async def test_a_listener_that_does_not_read_is_dropped() -> None:
     events = Events()
     feed = Feeds(events).of("")
     slow = feed.listen()
     for number in range(2 * feeds_of.REMEMBERED + 1):
         events.emit(_event(str(number)))
-    told = [each async for each in feed.follow(slow)]
-    assert len(told) == 2 * feeds_of.REMEMBERED - 1
+    received = [each async for each in feed.follow(slow)]
+    assert len(received) == 2 * feeds_of.REMEMBERED - 1
     events.emit(_event("more"))
     assert slow.empty()
 
 
-async def test_there_is_a_limit_to_listeners() -> None:
+async def test_the_number_of_listeners_is_limited() -> None:
     feed = Feeds(Events()).of("")
     for _ in range(feeds_of.LISTENERS):
         feed.listen()
@@ -63,8 +63,8 @@ async def test_there_is_a_limit_to_listeners() -> None:
         feed.listen()
 
 
-async def test_the_end_is_told() -> None:
+async def test_the_end_of_a_feed_is_announced() -> None:
     feeds = Feeds(Events())
     queue = feeds.of("").listen()
     feeds.close()
-    assert [told async for told in feeds.of("").follow(queue)] == []
+    assert [event async for event in feeds.of("").follow(queue)] == []

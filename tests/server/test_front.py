@@ -1,4 +1,4 @@
-"""The front: the web UI has what is nobody else's, and its pages load nothing from elsewhere."""
+"""The front: remaining paths belong to the web UI, and its pages load nothing external."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ async def ui(scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "websocket.accept"})
         await send({"type": "websocket.close"})
         return
-    said = f"ui {scope['path']} {scope['state']['caller'].name}"
-    await PlainTextResponse(said)(scope, receive, send)
+    text = f"ui {scope['path']} {scope['state']['caller'].name}"
+    await PlainTextResponse(text)(scope, receive, send)
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ async def client(app: App) -> AsyncIterator[Client]:
 
 
 @pytest.mark.parametrize("path", ["/", "/s/chat", "/settings", "/apiary"])
-async def test_what_is_nobody_elses_is_the_uis(client: Client, path: str) -> None:
+async def test_remaining_paths_belong_to_the_ui(client: Client, path: str) -> None:
     answer = await client.get(path)
     assert answer.text.startswith(f"ui {path}")
     assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]

@@ -195,16 +195,16 @@ async def test_requests_above_the_number_at_once_wait_for_their_turn() -> None:
     limits = LoadLimits(caller_requests=2, caller_waiting=3)
     async with _callers(limits, wait) as client:
         ann, ben = {"x-caller": "ann"}, {"x-caller": "ben"}
-        asked = [asyncio.create_task(client.get("/", headers=ann)) for _ in range(5)]
+        requests = [asyncio.create_task(client.get("/", headers=ann)) for _ in range(5)]
         await begun.acquire()
         await begun.acquire()
         refused = await client.get("/", headers=ann)
         assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
-        asked.append(asyncio.create_task(client.get("/", headers=ben)))
+        requests.append(asyncio.create_task(client.get("/", headers=ben)))
         await begun.acquire()  # which does not wait for the requests of another caller
         assert running[b"ben"]
         go.set()
-        assert {answer.status_code for answer in await asyncio.gather(*asked)} == {200}
+        assert {answer.status_code for answer in await asyncio.gather(*requests)} == {200}
     assert most == {b"ann": 2, b"ben": 1}
 
 

@@ -1,4 +1,4 @@
-"""Several processes over one database: what one does the others know, and all share the work."""
+"""Several processes over one database: all see every change and share the work."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import pytest
 
 from tests.databases import Server
 from tests.server.cluster import Answer, Cluster, joined, servers
+from tests.server.live_server import serving
 from tests.server.processes import Process
-from tests.server.proxy.stage import Provider, question
-from tests.server.serving import serving
+from tests.server.proxy.stage import ScriptedProvider, question
 
 
 @pytest.fixture(scope="module")
@@ -30,13 +30,13 @@ def running(server: Server) -> Iterator[tuple[list[Process], int]]:
 @pytest.fixture
 async def on(running: tuple[list[Process], int]) -> AsyncIterator[Cluster]:
     processes, port = running
-    provider = Provider()
+    provider = ScriptedProvider()
     async with serving(provider.app(), port), joined(processes, provider) as made:
         yield made
 
 
 async def talk(on: Cluster, messages: list[Any], turns: int, first: int = 0) -> list[Answer]:
-    """So many turns through the proxy; the messages grow as a client's do."""
+    """Send a number of turns through the proxy; the messages grow as a client's do."""
     answers = []
     for _ in range(turns):
         messages.append({"role": "user", "content": question(first + len(messages))})
@@ -52,8 +52,8 @@ async def test_a_setting_changed_in_one_process_holds_at_the_next_decision_in_an
 ) -> None:
     session = {"id": "chat", "model": "openai:small"}
     await on.ask("POST", "/api/sessions", session, at=0)
-    said = [question(number) for number in range(12)]
-    await on.ask("POST", "/api/sessions/chat/messages", {"messages": said}, at=0)
+    texts = [question(number) for number in range(12)]
+    await on.ask("POST", "/api/sessions/chat/messages", {"messages": texts}, at=0)
     before = await on.ask("GET", "/api/sessions/chat/status", at=1)
     assert not before["needs_compression"]
     await on.ask("PATCH", "/api/settings", {"settings": {"threshold": 0.2}}, at=0)
@@ -78,20 +78,20 @@ async def test_a_conversation_goes_on_in_whichever_process_it_comes_to(on: Clust
     assert len(names) == 1
 
 
-async def test_events_of_one_process_are_heard_at_another(on: Cluster) -> None:
+async def test_events_of_one_process_reach_another(on: Cluster) -> None:
     await on.ask("POST", "/api/sessions", {"id": "told", "model": "openai:small"})
-    said = {"messages": [question(number) for number in range(20)]}
-    await on.ask("POST", "/api/sessions/told/messages", said)
+    body = {"messages": [question(number) for number in range(20)]}
+    await on.ask("POST", "/api/sessions/told/messages", body)
     async with on.http.get(f"{on.address(1)}/api/events") as feed, asyncio.timeout(60):
         await on.ask("POST", "/api/sessions/told/compress", {}, at=0)
-        heard = []
+        events = []
         async for line in feed.content:
             if line.startswith(b"data: "):
-                heard.append(json.loads(line[6:]))
-                if heard[-1]["event"] == "compression.finished":
+                events.append(json.loads(line[6:]))
+                if events[-1]["event"] == "compression.finished":
                     break
-    assert heard[0]["event"] == "compression.started"
-    assert {each["session"] for each in heard} == {"told"}
+    assert events[0]["event"] == "compression.started"
+    assert {each["session"] for each in events} == {"told"}
 
 
 async def test_controls_ahead_is_done_by_one_of_them(on: Cluster) -> None:

@@ -1,4 +1,4 @@
-"""The API against its own description, with requests that nobody thought of."""
+"""The API against its description, with generated requests."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from enfold.server.feed import Feeds
 from tests.server.processes import serve
 
 load_all_checks()
-NOBODY = cast("Engine", None)
+NO_ENGINE = cast("Engine", None)
 """The description does not need an engine."""
 
-described = create_api(NOBODY, cast("Feeds", None), cast("Tokens", None)).openapi()
+described = create_api(NO_ENGINE, cast("Feeds", None), cast("Tokens", None)).openapi()
 schema = schemathesis.openapi.from_dict(described).exclude(path="/api/events")
 
 
@@ -40,5 +40,5 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @schema.parametrize()
 @settings(max_examples=8, suppress_health_check=list(HealthCheck))
 def test_every_answer_is_as_described(case: Case[Any], address: str) -> None:
-    # What the schema allows may still be wrong: a setting that does not exist, a taken name.
+    # Values that the schema allows may still be wrong: a setting that does not exist, a taken name.
     case.call_and_validate(base_url=address, excluded_checks=[positive_data_acceptance])

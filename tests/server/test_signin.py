@@ -43,9 +43,7 @@ async def test_a_program_hears_it_as_before(client: Client) -> None:
     assert (answer.status_code, answer.json()["error"]["code"]) == (401, "token_required")
 
 
-async def test_whoever_signs_in_is_known_until_they_sign_out(
-    client: Client, tokens: tuple[str, str]
-) -> None:
+async def test_a_sign_in_lasts_until_the_sign_out(client: Client, tokens: tuple[str, str]) -> None:
     answer = await sign_in(client, tokens[0], "/settings")
     assert (answer.status_code, answer.headers["location"]) == (303, "/settings")
     cookie = answer.headers["set-cookie"].lower()
@@ -56,7 +54,7 @@ async def test_whoever_signs_in_is_known_until_they_sign_out(
     assert (await client.get("/", headers=PAGE)).status_code == 401
 
 
-async def test_a_wrong_token_is_said_to_be_wrong_and_not_tried_for_ever(client: Client) -> None:
+async def test_a_wrong_token_is_refused_and_attempts_are_limited(client: Client) -> None:
     answer = await sign_in(client, "<script>")
     assert answer.status_code == 401
     assert "invalid access token" in answer.text
@@ -68,7 +66,7 @@ async def test_a_wrong_token_is_said_to_be_wrong_and_not_tried_for_ever(client: 
 @pytest.mark.parametrize(
     "onwards", ["https://evil.example", "//evil.example", "/\\evil.example", "javascript:alert(1)"]
 )
-async def test_nobody_is_sent_elsewhere(
+async def test_sign_in_redirects_only_to_local_paths(
     client: Client, tokens: tuple[str, str], onwards: str
 ) -> None:
     assert (await sign_in(client, tokens[0], onwards)).headers["location"] == "/"

@@ -36,13 +36,13 @@ async def test_both_look_like_life(engine: Engine) -> None:
     assert await festival.search("Schlafplätze")
 
 
-async def test_it_is_given_once(engine: Engine) -> None:
+async def test_the_sample_is_given_once(engine: Engine) -> None:
     assert await give_sample(engine)
     assert not await give_sample(engine)
     assert [each.id for each in await engine.sessions()] == list(SESSIONS)
 
 
-async def test_whoever_deletes_it_is_rid_of_it(engine: Engine) -> None:
+async def test_a_deleted_sample_does_not_return(engine: Engine) -> None:
     await give_sample(engine)
     for session in SESSIONS:
         await (await engine.find(session)).delete()
@@ -50,7 +50,7 @@ async def test_whoever_deletes_it_is_rid_of_it(engine: Engine) -> None:
     assert not await engine.sessions()
 
 
-async def test_whoever_has_conversations_gets_none(engine: Engine) -> None:
+async def test_existing_conversations_prevent_the_sample(engine: Engine) -> None:
     await engine.session("mine")
     assert not await give_sample(engine)
     assert [each.id for each in await engine.sessions()] == ["mine"]

@@ -16,7 +16,7 @@ import signal
 import sys
 import time
 
-from tests.store.making import draft
+from tests.store.samples import draft
 
 from enfold.records import (
     EditDraft,
@@ -53,20 +53,20 @@ LONGEST_WRITE = 0.01
 
 
 def main(url: str, rounds: int, seed: int) -> None:
-    """So many lives and deaths; says how much survived."""
+    """Start and kill a number of children; print the survivors' counts."""
     dice = random.Random(seed)
-    said: set[str] = set()
+    confirmed: set[str] = set()
     asyncio.run(_prepare(url))
     for number in range(rounds):
-        said |= _live_and_die(url, number, dice)
+        confirmed |= _live_and_die(url, number, dice)
         if number % BETWEEN_CHECKS == 0:
-            asyncio.run(_check(url, said))
-    messages, made = asyncio.run(_check(url, said))
-    sys.stdout.write(f"{messages} {made} {len(said)}\n")
+            asyncio.run(_check(url, confirmed))
+    messages, made = asyncio.run(_check(url, confirmed))
+    sys.stdout.write(f"{messages} {made} {len(confirmed)}\n")
 
 
 def _live_and_die(url: str, number: int, dice: random.Random) -> set[str]:
-    """What a child said it had written before it was killed.
+    """Return the ids that a child confirmed before it was killed.
 
     It may write a few times, and is killed somewhere in what it does next.
     """
@@ -80,12 +80,12 @@ def _live_and_die(url: str, number: int, dice: random.Random) -> set[str]:
     with os.fdopen(reading) as pipe:
         begun = pipe.readline()
         assert begun == "open\n", begun
-        said = [pipe.readline() for _ in range(dice.randrange(LONGEST_LIFE))]
+        lines = [pipe.readline() for _ in range(dice.randrange(LONGEST_LIFE))]
         time.sleep(dice.random() * LONGEST_WRITE)
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-        said += pipe
-        return {line.strip() for line in said if line.endswith("\n")}
+        lines += pipe
+        return {line.strip() for line in lines if line.endswith("\n")}
 
 
 async def _prepare(url: str) -> None:
@@ -101,8 +101,8 @@ async def _write_for_ever(url: str, number: int, pipe: int) -> None:
     count = 0
     while True:
         count += 1
-        said = [draft(f"life {number}, message {count}.{part}") for part in range(EDITS)]
-        line = await store.write(tree.append, session.key, said)
+        drafts = [draft(f"life {number}, message {count}.{part}") for part in range(EDITS)]
+        line = await store.write(tree.append, session.key, drafts)
         os.write(pipe, "".join(f"{message.id}\n" for message in line).encode())
         snapshot = await store.write(snapshots.record, session.key, *_compression(line))
         os.write(pipe, f"{snapshot.id}\n".encode())
@@ -122,7 +122,7 @@ def _compression(line: tuple[StoredMessage, ...]) -> tuple[SnapshotDraft, Snapsh
     return draft, SnapshotExtras(edits=edits, flush=flush, usage=[UsageEvent("summary")])
 
 
-async def _check(url: str, said: set[str]) -> tuple[int, int]:
+async def _check(url: str, confirmed: set[str]) -> tuple[int, int]:
     """Everything that was said to be written is there, and nothing is there by half."""
     async with await open_store(url) as store:
         session = await store.read(sessions.find, "ours", "hammered")
@@ -130,7 +130,7 @@ async def _check(url: str, said: set[str]) -> tuple[int, int]:
         messages = await store.read(integrity.verify, session.key)
         made = await store.read(snapshots.of_kind, session.key, limit=10**6)
         there = {each.id for each in made} | await store.read(_message_ids, session.key)
-        assert said <= there, f"lost: {said - there}"
+        assert confirmed <= there, f"lost: {confirmed - there}"
         assert messages == session.depth, "one line, whole messages"
         assert messages % EDITS == 0, "an append is whole or not there"
         await _check_compressions(store, session.key, len(made))

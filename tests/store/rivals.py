@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from tests.store.making import draft
+from tests.store.samples import draft
 
 from enfold.errors import ConflictError
 from enfold.records import SnapshotDraft, SummaryPlace

@@ -1,10 +1,10 @@
-"""What happened since a moment: compressions that hold, usage and failures day by day."""
+"""Activity since a moment: compressions in force, usage and failures day by day."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tests.store.making import numbered
+from tests.store.samples import numbered
 
 from enfold.records import SessionRecord, Snapshot, SnapshotDraft, UsageEvent
 from enfold.store import Store, catalog, sessions, snapshots, tree

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from tests.store.making import numbered
+from tests.store.samples import numbered
 
 from enfold.errors import InputError
 from enfold.records import SessionRecord

@@ -13,9 +13,7 @@ from enfold.store import Store, responses, sessions
 ONE = Exchange("snap", "m1", "a hash", "openai", b'{"said":"\x00 \xc3\xa9"}')
 
 
-async def test_what_was_put_is_found_under_its_snapshot(
-    store: Store, session: SessionRecord
-) -> None:
+async def test_stored_exchanges_are_found_by_snapshot(store: Store, session: SessionRecord) -> None:
     other = replace(ONE, message="m2")
     for each in (ONE, other, replace(ONE, snapshot="later")):
         await store.write(responses.put_exchange, session.key, each)
@@ -23,7 +21,7 @@ async def test_what_was_put_is_found_under_its_snapshot(
     assert await store.read(responses.exchanges_under, session.key, "none") == ()
 
 
-async def test_what_looks_the_same_at_the_same_place_is_replaced(
+async def test_an_equal_exchange_at_the_same_place_is_replaced(
     store: Store, session: SessionRecord
 ) -> None:
     await store.write(responses.put_exchange, session.key, ONE)
@@ -36,7 +34,7 @@ async def test_what_looks_the_same_at_the_same_place_is_replaced(
     ]
 
 
-async def test_it_is_the_sessions_own_and_goes_with_it(
+async def test_exchanges_belong_to_their_session_and_are_deleted_with_it(
     store: Store, session: SessionRecord
 ) -> None:
     neighbour = await store.write(sessions.get_or_create, "theirs", session.id)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-from tests.store.making import draft, drafts, numbered
+from tests.store.samples import draft, drafts, numbered
 
 from enfold.records import SearchScope, SessionKey, SessionRecord
 from enfold.store import Database, Store, index, search, sessions, tree
 from enfold.store.index import namespace_scope, session_scope
 
 
-def test_scopes_are_words_that_nobody_says() -> None:
+def test_scopes_are_distinct_and_harmless_words() -> None:
     assert session_scope(SessionKey(1)) != session_scope(SessionKey(11))
     assert namespace_scope("a") != namespace_scope("b")
     assert re.fullmatch(r"[a-z0-9\u00b7]+", namespace_scope("'; DROP TABLE \x00 sessions"))

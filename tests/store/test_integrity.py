@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.store.making import drafts, numbered
+from tests.store.samples import drafts, numbered
 
 from enfold.errors import IntegrityError
 from enfold.records import EditDraft, SessionRecord, SnapshotDraft

@@ -8,7 +8,7 @@ from enfold.records import SessionRecord
 from enfold.store import Database, Store, outbox, sessions
 
 
-async def test_one_holder_at_a_time(store: Store) -> None:
+async def test_a_lease_has_one_holder_at_a_time(store: Store) -> None:
     lease = await store.write(outbox.acquire, "work", "me", seconds=60)
     assert lease is not None
     assert (lease.name, lease.holder) == ("work", "me")
@@ -38,14 +38,14 @@ async def test_a_lease_can_be_kept(store: Store) -> None:
     assert await store.write(outbox.renew, "work", "you", seconds=600) is None
 
 
-async def test_of_many_one_gets_it(store: Store) -> None:
+async def test_one_of_many_rivals_gets_the_lease(store: Store) -> None:
     got = await asyncio.gather(
         *(store.write(outbox.acquire, "work", f"{n}", seconds=60) for n in range(12))
     )
     assert len([lease for lease in got if lease]) == 1
 
 
-async def test_it_ends_with_its_session(store: Store, session: SessionRecord) -> None:
+async def test_a_lease_ends_with_its_session(store: Store, session: SessionRecord) -> None:
     await store.write(outbox.acquire, "work", "me", seconds=60, session=session.key)
     await store.write(sessions.delete, session.key)
     assert await store.write(outbox.acquire, "work", "you", seconds=60)

@@ -1,4 +1,4 @@
-"""Migrations: old databases are brought up to date, new ones refused, and nobody races."""
+"""Migrations: old databases are brought up to date, newer ones refused, and rivals wait."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.store.making import numbered
+from tests.store.samples import numbered
 
 from enfold.errors import StoreError, StoreVersionError
 from enfold.records import SearchScope, SummaryPlace

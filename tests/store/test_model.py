@@ -19,7 +19,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from tests.store.making import draft
+from tests.store.samples import draft
 
 from enfold.errors import ConflictError
 from enfold.identity import chain, identity
@@ -73,7 +73,7 @@ class Model:
         return max(fits)[2] if fits else None
 
 
-class Machine(RuleBasedStateMachine):
+class StoreMachine(RuleBasedStateMachine):
     """Does the same to both and compares."""
 
     count = 0
@@ -96,26 +96,26 @@ class Machine(RuleBasedStateMachine):
         )
         self.model = Model()
 
-    @rule(said=words)
-    def append(self, said: list[str]) -> None:
-        self._append(said, self.model.tip, CURRENT_TIP)
+    @rule(texts=words)
+    def append(self, texts: list[str]) -> None:
+        self._append(texts, self.model.tip, CURRENT_TIP)
 
-    @rule(said=words, number=pick)
+    @rule(texts=words, number=pick)
     @precondition(lambda self: self.model.order)
-    def branch(self, said: list[str], number: int) -> None:
+    def branch(self, texts: list[str], number: int) -> None:
         parent = self._message(number)
-        self._append(said, parent, parent)
+        self._append(texts, parent, parent)
 
-    @rule(said=words)
-    def begin_again(self, said: list[str]) -> None:
-        self._append(said, None, ROOT)
+    @rule(texts=words)
+    def begin_again(self, texts: list[str]) -> None:
+        self._append(texts, None, ROOT)
 
     @rule(number=pick, new=st.just([]) | words)
     @precondition(lambda self: self.model.order)
-    def record_what_came_late(self, number: int, new: list[str]) -> None:
+    def record_late_messages(self, number: int, new: list[str]) -> None:
         path = self.model.path(self._message(number))
-        said, before = [*(self.model.texts[id] for id in path), *new], self.model.tip
-        self._append(said, None, ROOT, forward_only=True)
+        texts, before = [*(self.model.texts[id] for id in path), *new], self.model.tip
+        self._append(texts, None, ROOT, forward_only=True)
         if self.model.tip in self.model.path(before):
             self.model.tip = before
 
@@ -165,17 +165,17 @@ class Machine(RuleBasedStateMachine):
         path = self.model.path(self._message(number))
         contents = [draft(self.model.texts[id]).content_hash for id in path]
         contents += [draft(text).content_hash for text in new]
-        known, at = 0, None
+        count, at = 0, None
         for content in contents:
             at = identity(at, content)
             if at not in self.model.parents:
                 break
-            known += 1
+            count += 1
         for where in ({"session": self.session.key}, {"namespace": "ours"}):
             found = self.run(self.store.read(tree.recognise, chain(contents), **where))
             if "session" in where:
-                assert found.count == known
-            assert found.count >= known
+                assert found.count == count
+            assert found.count >= count
 
     @rule(number=pick, word=st.sampled_from(WORDS))
     @precondition(lambda self: self.model.order)
@@ -223,17 +223,17 @@ class Machine(RuleBasedStateMachine):
 
     def _append(
         self,
-        said: list[str],
+        texts: list[str],
         parent: str | None,
         place: str | AppendPlace,
         *,
         forward_only: bool = False,
     ) -> None:
-        made = [draft(text) for text in said]
+        made = [draft(text) for text in texts]
         stored = self.run(
             self.store.write(tree.append, self.session.key, made, place, forward_only=forward_only)
         )
-        for text, message in zip(said, stored, strict=True):
+        for text, message in zip(texts, stored, strict=True):
             id = identity(parent, draft(text).content_hash)
             assert (message.id, message.parent) == (id, parent)
             if id not in self.model.parents:
@@ -249,7 +249,7 @@ class Machine(RuleBasedStateMachine):
 
 def test_the_store_does_as_the_model_does(url: str) -> None:
     run_state_machine_as_test(
-        partial(Machine, url),  # type: ignore[arg-type]  # whatever makes one will do
+        partial(StoreMachine, url),  # type: ignore[arg-type]  # whatever makes one will do
         settings=settings(
             max_examples=50 if url.startswith("sqlite") else 12,
             stateful_step_count=25,

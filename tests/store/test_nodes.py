@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.store.making import numbered
+from tests.store.samples import numbered
 
 from enfold.errors import NotFoundError
 from enfold.records import SessionRecord
@@ -70,8 +70,8 @@ async def test_a_long_line_knows_its_ancestors(store: Store, session: SessionRec
 async def test_jumps_are_where_they_should_be(store: Store, session: SessionRecord) -> None:
     """Also when every message is appended on its own, and on a branch. Else walks grow long."""
     line = await store.write(tree.append, session.key, numbered(40))
-    for said in numbered(30, "more"):
-        await store.write(tree.append, session.key, [said])
+    for message in numbered(30, "more"):
+        await store.write(tree.append, session.key, [message])
     await store.write(tree.append, session.key, numbered(9, "branch"), line[20].id)
 
     def depths(db: Database) -> list[tuple[int, int]]:
@@ -88,7 +88,7 @@ async def test_jumps_are_where_they_should_be(store: Store, session: SessionReco
 
 @given(st.integers(1, 10**9))
 def test_a_jump_follows_from_the_parents(depth: int) -> None:
-    """What appending relies on: it is the parent, or the parent's jump's jump."""
+    """A jump leads to the parent, or to the jump of the parent's jump."""
     assert 0 <= jump_depth(depth) < depth
     parent = depth - 1
     assert jump_depth(depth) in {parent, jump_depth(jump_depth(parent))}

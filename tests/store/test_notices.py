@@ -13,22 +13,22 @@ from enfold.errors import StoreError, StoreUnavailableError
 from enfold.store import Database, open_store, outbox
 
 
-async def test_they_are_heard_in_order_on_their_channel_alone(server: Server) -> None:
+async def test_notices_arrive_in_order_on_their_channel_only(server: Server) -> None:
     url = server.emptied_database()
     async with await open_store(url) as here, await open_store(url) as there:
         assert outbox.can_send(here)
-        async with aclosing(outbox.listen(there, "a channel")) as heard:
-            assert await anext(heard) == ""
+        async with aclosing(outbox.listen(there, "a channel")) as notices:
+            assert await anext(notices) == ""
             await here.write(outbox.send, "another", "not for you")
             for text in ("one", "zwei ü", "x" * outbox.LONGEST):
                 await here.write(outbox.send, "a channel", text)
             async with asyncio.timeout(30):
-                assert await anext(heard) == "one"
-                assert await anext(heard) == "zwei ü"
-                assert await anext(heard) == "x" * outbox.LONGEST
+                assert await anext(notices) == "one"
+                assert await anext(notices) == "zwei ü"
+                assert await anext(notices) == "x" * outbox.LONGEST
 
 
-async def test_what_is_rolled_back_is_not_told(server: Server) -> None:
+async def test_a_rolled_back_notice_is_not_sent(server: Server) -> None:
     def fail(db: Database) -> None:
         outbox.send(db, "a channel", "never")
         raise LookupError
@@ -36,26 +36,26 @@ async def test_what_is_rolled_back_is_not_told(server: Server) -> None:
     url = server.emptied_database()
     async with (
         await open_store(url) as store,
-        aclosing(outbox.listen(store, "a channel")) as heard,
+        aclosing(outbox.listen(store, "a channel")) as notices,
     ):
-        assert await anext(heard) == ""
+        assert await anext(notices) == ""
         with pytest.raises(LookupError):
             await store.write(fail)
         await store.write(outbox.send, "a channel", "this")
-        assert await asyncio.wait_for(anext(heard), 30) == "this"
+        assert await asyncio.wait_for(anext(notices), 30) == "this"
 
 
-async def test_a_listener_is_told_that_the_database_is_gone(server: Server) -> None:
+async def test_a_listener_learns_that_the_database_is_gone(server: Server) -> None:
     url = server.emptied_database()
     async with (
         await open_store(url) as store,
-        aclosing(outbox.listen(store, "a channel")) as heard,
+        aclosing(outbox.listen(store, "a channel")) as notices,
     ):
-        assert await anext(heard) == ""
+        assert await anext(notices) == ""
         server.stop()
         try:
             with pytest.raises(StoreUnavailableError):
-                await asyncio.wait_for(anext(heard), 30)
+                await asyncio.wait_for(anext(notices), 30)
         finally:
             server.start()
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from tests.store.making import drafts
+from tests.store.samples import drafts
 
 from enfold.errors import InputError, NotFoundError
 from enfold.records import PhraseOccurrences, SearchScope, SessionRecord
 from enfold.store import Store, search, sessions, tree
 from enfold.text.words import Phrase
 
-SAID = ("The transcripts are late", "yes", "transcribers were hired", "我们使用数据库", "tea")
+TEXTS = ("The transcripts are late", "yes", "transcribers were hired", "我们使用数据库", "tea")
 TRANSCRI = Phrase(("transcri",), prefix=True)
 TEA = Phrase(("tea",))
 NOWHERE = Phrase(("sextant",))
@@ -21,8 +21,10 @@ def everything(found: PhraseOccurrences) -> list[tuple[int, int]]:
     return [(1, found.length)]
 
 
-async def test_where_beginnings_of_words_occur(store: Store, session: SessionRecord) -> None:
-    await store.write(tree.append, session.key, drafts(*SAID))
+async def test_word_beginnings_are_found_with_their_places(
+    store: Store, session: SessionRecord
+) -> None:
+    await store.write(tree.append, session.key, drafts(*TEXTS))
     found, stretches = await store.read(
         search.search_around,
         SearchScope(session=session.key),
@@ -33,8 +35,8 @@ async def test_where_beginnings_of_words_occur(store: Store, session: SessionRec
     assert found == PhraseOccurrences({TRANSCRI: [1, 3], TEA: [5], PAIR: [4]}, 5)
     (spots,) = stretches
     assert [spot.depth for spot in spots] == [1, 2, 3, 4, 5]
-    said = await store.read(search.texts, SearchScope(), spots)
-    assert [said[spot.key] for spot in spots] == list(SAID)
+    found_texts = await store.read(search.texts, SearchScope(), spots)
+    assert [found_texts[spot.key] for spot in spots] == list(TEXTS)
 
 
 async def test_the_newest_occurrences_are_looked_at(store: Store, session: SessionRecord) -> None:
@@ -61,8 +63,8 @@ async def test_other_branches_and_sessions_are_not_seen(
         search.search_around, SearchScope(session=session.key), (TEA,), everything, most=10
     )
     assert found == PhraseOccurrences({TEA: [2]}, 2)
-    said = await store.read(search.texts, SearchScope(), stretches[0])
-    assert sorted(said.values()) == ["coffee", "tea here"]
+    found_texts = await store.read(search.texts, SearchScope(), stretches[0])
+    assert sorted(found_texts.values()) == ["coffee", "tea here"]
 
 
 async def test_an_empty_session_has_none(store: Store, session: SessionRecord) -> None:

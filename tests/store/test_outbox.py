@@ -1,10 +1,10 @@
-"""The outbox: delivered at least once, by one worker at a time, whoever dies."""
+"""The outbox: delivered at least once, by one worker at a time, even if workers die."""
 
 from __future__ import annotations
 
 import asyncio
 
-from tests.store.making import numbered
+from tests.store.samples import numbered
 
 from enfold.records import OutboxEntry, SessionRecord
 from enfold.store import Store, outbox, sessions, tree
@@ -29,7 +29,7 @@ async def test_entries_are_claimed_oldest_first(store: Store, session: SessionRe
     assert await store.read(outbox.waiting) == 5
 
 
-async def test_what_is_done_does_not_come_again(store: Store, session: SessionRecord) -> None:
+async def test_finished_entries_are_not_claimed_again(store: Store, session: SessionRecord) -> None:
     ids = await fill(store, session)
     claimed = await store.write(outbox.claim, "me", seconds=0)
     await store.write(outbox.done, [entry.id for entry in claimed[:3]])

@@ -65,7 +65,9 @@ async def test_a_server_that_stops_and_comes_back(store: Store, server: Server) 
     assert await store.read(catalog.settings, "global") == {"a": 1}
 
 
-async def test_a_row_that_somebody_holds(server: Server, url: str) -> None:
+async def test_a_locked_row_is_an_error_and_a_later_write_succeeds(
+    server: Server, url: str
+) -> None:
     import psycopg
 
     async with await open_store(url, patience=0.1) as store:
@@ -118,12 +120,14 @@ async def test_a_password_is_never_shown(address: str) -> None:
     assert error.__suppress_context__
 
 
-def test_what_a_server_says_is_shown_without_rows_and_passwords() -> None:
+def test_server_errors_are_shown_without_rows_and_passwords() -> None:
     import psycopg
 
     engine = PostgreSQL("postgresql://ann:hush@localhost/name", patience=1)
-    said = psycopg.OperationalError("the address postgresql://ann:hush@localhost is bad\nDETAIL: x")
-    translated = engine.translate(said)
+    error = psycopg.OperationalError(
+        "the address postgresql://ann:hush@localhost is bad\nDETAIL: x"
+    )
+    translated = engine.translate(error)
     assert isinstance(translated, StoreUnavailableError)
     assert "hush" not in str(translated)
     assert "DETAIL" not in str(translated)

@@ -9,8 +9,8 @@ from collections import Counter
 
 import pytest
 from tests.conftest import ROOT
-from tests.store.making import texts
 from tests.store.rivals import APPENDS
+from tests.store.samples import texts
 
 from enfold.records import SessionRecord
 from enfold.store import Store, integrity, open_store, sessions, snapshots, tree
@@ -21,7 +21,7 @@ RIVALS = 3
 
 @pytest.fixture
 def contest(url: str) -> list[str]:
-    """What each of the rivals said in the end."""
+    """Return the last line of each rival."""
     rivals = [
         subprocess.Popen(
             [sys.executable, "-m", "tests.store.rivals", url, f"rival {number}"],
@@ -55,13 +55,13 @@ async def test_rivals_write_one_line_and_one_snapshot(url: str, contest: list[st
         (snapshot,) = await store.read(snapshots.of_kind, session.key)
         assert (snapshot.text or "").startswith("by rival")
         line = await store.read(tree.path, session.key)
-        said = [f"rival {n} says {m}" for n in range(RIVALS) for m in range(APPENDS)]
-        assert sorted(texts(line)) == sorted(said)
+        expected = [f"rival {n} says {m}" for n in range(RIVALS) for m in range(APPENDS)]
+        assert sorted(texts(line)) == sorted(expected)
         assert len(await store.read(tree.branches, session.key)) == 1
         assert await store.read(integrity.verify, session.key) == RIVALS * APPENDS
 
 
-def test_whoever_is_killed_loses_nothing(url: str) -> None:
+def test_a_killed_process_loses_nothing_confirmed(url: str) -> None:
     """Two hundred times on SQLite, where the dead process is the database itself."""
     rounds = 200 if url.startswith("sqlite") else 25
     done = subprocess.run(
@@ -72,10 +72,10 @@ def test_whoever_is_killed_loses_nothing(url: str) -> None:
         env=ENVIRONMENT,
     )
     assert done.returncode == 0, done.stderr[-2_000:]
-    messages, made, said = map(int, done.stdout.split())
+    messages, made, confirmed = map(int, done.stdout.split())
     assert messages > rounds
     assert made > rounds / 2
-    assert said > rounds
+    assert confirmed > rounds
 
 
 async def _session(store: Store, id: str) -> SessionRecord:

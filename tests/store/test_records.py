@@ -11,7 +11,7 @@ def test_ids_are_new() -> None:
 
 
 def test_contents_stay_out_of_sight() -> None:
-    """A record in a log or an error must not say what somebody said."""
+    """A record in a log or an error must not contain messages."""
     edit = EditDraft("m", b"secret", 1, "characters", ledger={"was": "secret"})
     assert "secret" not in repr(edit)
     assert "secret" not in repr(SnapshotDraft({"summaryText": "secret"}))

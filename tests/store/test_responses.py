@@ -34,7 +34,7 @@ async def test_a_response_is_found_by_its_id_with_its_items(
     assert await store.read(responses.item, "ours", "m\0") is None
 
 
-async def test_nobody_else_finds_it(store: Store, session: SessionRecord) -> None:
+async def test_responses_stay_within_their_namespace(store: Store, session: SessionRecord) -> None:
     theirs = await store.write(sessions.get_or_create, "theirs", session.id)
     await store.write(responses.put, _response(session))
     assert await store.read(responses.find, "theirs", "resp_1") is None
@@ -44,13 +44,15 @@ async def test_nobody_else_finds_it(store: Store, session: SessionRecord) -> Non
     assert await store.read(responses.find, "ours", "resp_1") == _response(session)
 
 
-async def test_what_is_there_stays_as_it_is(store: Store, session: SessionRecord) -> None:
+async def test_a_stored_response_is_not_replaced(store: Store, session: SessionRecord) -> None:
     await store.write(responses.put, _response(session))
     await store.write(responses.put, replace(_response(session), tip="another", items=()))
     assert await store.read(responses.find, "ours", "resp_1") == _response(session)
 
 
-async def test_it_goes_with_its_session_and_with_time(store: Store, session: SessionRecord) -> None:
+async def test_responses_are_deleted_with_their_session_and_with_age(
+    store: Store, session: SessionRecord
+) -> None:
     await store.write(responses.put, _response(session))
     await store.write(_age, responses.KEPT + 1)
     later = replace(_response(session, "resp_2"), items=(ResponseItem("m2", b"{}"),))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.store.making import draft, drafts, numbered
+from tests.store.samples import draft, drafts, numbered
 
 from enfold.errors import InputError
 from enfold.records import SearchScope, SessionRecord
@@ -13,7 +13,7 @@ from enfold.store import Store, search, sessions, tree
 from enfold.store.search import locate
 from enfold.text.words import phrases_of
 
-SAID = (
+TEXTS = (
     "The quick brown fox jumps over the lazy dog",
     "Please fix src/store/foo_bar.py and run pytest -x",
     "getUserName raises KeyError in HTTPServer",
@@ -28,7 +28,7 @@ SAID = (
 
 @pytest.fixture
 async def talk(store: Store, session: SessionRecord) -> SessionRecord:
-    await store.write(tree.append, session.key, drafts(*SAID))
+    await store.write(tree.append, session.key, drafts(*TEXTS))
     return session
 
 
@@ -72,7 +72,7 @@ async def talk(store: Store, session: SessionRecord) -> SessionRecord:
     ],
     ids=repr,
 )
-async def test_what_is_found(
+async def test_queries_find_the_expected_messages(
     store: Store, talk: SessionRecord, query: str, expected: list[int]
 ) -> None:
     hits = await store.read(search.search, query, SearchScope(session=talk.key))
@@ -94,8 +94,8 @@ async def test_the_best_come_first(store: Store, session: SessionRecord) -> None
 async def test_a_hit_says_where(store: Store, talk: SessionRecord) -> None:
     (hit,) = await store.read(search.search, "brown fox", SearchScope(session=talk.key))
     assert (hit.session, hit.session_id, hit.role) == (talk.key, talk.id, "user")
-    assert SAID[0][hit.start : hit.end] == "brown"
-    assert hit.snippet == SAID[0]
+    assert TEXTS[0][hit.start : hit.end] == "brown"
+    assert hit.snippet == TEXTS[0]
     (message,) = await store.read(tree.path, talk.key, hit.message, above_depth=hit.depth - 1)
     assert message.created_at == hit.created_at
 
@@ -112,7 +112,7 @@ async def test_pages_of_hits(store: Store, session: SessionRecord) -> None:
     assert depths == list(range(25, 0, -1))
 
 
-async def test_what_was_said_long_ago_is_found(store: Store, session: SessionRecord) -> None:
+async def test_search_finds_old_messages(store: Store, session: SessionRecord) -> None:
     """More messages than PostgreSQL looks at before it asks its index."""
     await store.write(tree.append, session.key, drafts("a needle", *["some hay"] * 1_200))
     (hit,) = await store.read(search.search, "needle", SearchScope(session=session.key))
@@ -127,7 +127,7 @@ async def test_what_was_said_long_ago_is_found(store: Store, session: SessionRec
     assert depths == list(range(1_201, 1, -1))
 
 
-async def test_where_it_looks(store: Store, session: SessionRecord) -> None:
+async def test_the_scope_limits_a_search(store: Store, session: SessionRecord) -> None:
     line = await store.write(tree.append, session.key, drafts("tea one", "tea two", "tea three"))
     branch = await store.write(tree.append, session.key, drafts("tea elsewhere"), line[0].id)
     other = await store.write(sessions.get_or_create, "ours", "other")
@@ -192,14 +192,14 @@ async def test_every_phrase_of_a_long_text_is_found(store: Store, session: Sessi
         assert await store.read(search.search, query, SearchScope(session=session.key)), at
 
 
-async def test_a_word_said_a_thousand_times(store: Store, session: SessionRecord) -> None:
+async def test_a_very_frequent_word_is_found(store: Store, session: SessionRecord) -> None:
     text = "the cat " * 1_000 + "the dog"
     await store.write(tree.append, session.key, [draft(text)])
     assert await store.read(search.search, '"the dog"', SearchScope(session=session.key))
     assert not await store.read(search.search, '"dog the"', SearchScope(session=session.key))
 
 
-async def test_what_cannot_be_stored_can_stand_beside_words(
+async def test_words_next_to_unstorable_characters_are_found(
     store: Store, session: SessionRecord
 ) -> None:
     await store.write(tree.append, session.key, [draft("zero\x00one half\ud83d two")])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.store.making import numbered
+from tests.store.samples import numbered
 
 from enfold.errors import InputError, NotFoundError
 from enfold.records import (
@@ -167,7 +167,7 @@ async def _fill(store: Store, session: SessionRecord) -> None:
 
 
 def _row_counts(db: Database) -> dict[str, int]:
-    """How many rows each table has; there is no query for this, nor need of one."""
+    """Return the number of rows of each table; no query does this."""
     tables = (*TABLES, "message_words") if db.engine == "postgresql" else TABLES
     return {
         table: db._cursor().execute(f"SELECT count(*) AS n FROM {table}").fetchone()["n"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.store.making import drafts, numbered
+from tests.store.samples import drafts, numbered
 
 from enfold.errors import ConflictError, InputError, IntegrityError, NotFoundError
 from enfold.records import (
@@ -133,7 +133,7 @@ async def test_a_lost_cutoff_falls_back(
     assert await _applies(store, session, line[-1]) is None
 
 
-async def test_one_can_be_left_out_of_account(
+async def test_a_snapshot_can_be_excluded(
     store: Store, session: SessionRecord, line: tuple[StoredMessage, ...]
 ) -> None:
     first, second = summary(line[3], line[9]), summary(line[7], line[9])
@@ -171,7 +171,7 @@ async def test_the_second_of_two_is_refused(
         )
 
 
-async def test_what_stands_beside_is_written_with_it(
+async def test_extras_of_a_snapshot_are_written_with_it(
     store: Store, session: SessionRecord, line: tuple[StoredMessage, ...]
 ) -> None:
     edit = EditDraft(

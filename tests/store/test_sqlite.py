@@ -1,4 +1,4 @@
-"""SQLite: what can go wrong with a file, and what is said of it."""
+"""SQLite: faults of a file and their errors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import ROOT
-from tests.store.making import draft, numbered
+from tests.store.samples import draft, numbered
 
 from enfold.errors import ConfigError, StoreError, StoreUnavailableError, facts
 from enfold.store import Database, Store, catalog, open_store, sessions, sqlite, tree
@@ -29,7 +29,7 @@ def url(path: Path) -> str:
     return f"sqlite:///{path}"
 
 
-async def test_it_is_durable_and_shared(store: Store) -> None:
+async def test_the_database_is_durable_and_shared(store: Store) -> None:
     def pragmas(db: Database) -> list[object]:
         names = ("journal_mode", "synchronous", "foreign_keys")
         return [db._cursor().execute(f"PRAGMA {name}").fetchone()[0] for name in names]
@@ -74,7 +74,7 @@ FILL_THE_DISK = """
 import asyncio, resource, sys
 from enfold.errors import StoreUnavailableError
 from enfold.store import open_store, sessions, tree
-from tests.store.making import draft
+from tests.store.samples import draft
 
 async def main():
     async with await open_store(sys.argv[1]) as store:
@@ -94,7 +94,7 @@ asyncio.run(main())
 
 @pytest.fixture
 def filled(url: str) -> int:
-    """How many messages were written when no file could grow any more.
+    """Return the number of messages written when no file could grow any more.
 
     A file that may not grow is to SQLite what a disk without room is.
     """
@@ -105,9 +105,9 @@ def filled(url: str) -> int:
         text=True,
         check=True,
     )
-    written, read, said = done.stdout.split(maxsplit=2)
+    written, read, stderr = done.stdout.split(maxsplit=2)
     assert int(written) == int(read) > 5
-    assert "disk failed or is full" in said
+    assert "disk failed or is full" in stderr
     return int(written)
 
 

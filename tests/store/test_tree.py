@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import permutations
 
 import pytest
-from tests.store.making import draft, drafts, numbered, texts
+from tests.store.samples import draft, drafts, numbered, texts
 
 from enfold.errors import IntegrityError, NotFoundError
 from enfold.identity import chain
@@ -30,9 +30,9 @@ async def test_messages_form_a_line(store: Store, session: SessionRecord) -> Non
 
 
 async def test_ids_are_the_identities(store: Store, session: SessionRecord) -> None:
-    said = numbered(5)
-    stored = await store.write(tree.append, session.key, said)
-    assert [message.id for message in stored] == chain(each.content_hash for each in said)
+    messages = numbered(5)
+    stored = await store.write(tree.append, session.key, messages)
+    assert [message.id for message in stored] == chain(each.content_hash for each in messages)
 
 
 async def test_every_field_comes_back(store: Store, session: SessionRecord) -> None:
@@ -71,13 +71,13 @@ async def test_bytes_come_back_as_they_went_in(
 
 
 async def test_writing_again_finds_what_is_there(store: Store, session: SessionRecord) -> None:
-    said = numbered(6)
-    first = await store.write(tree.append, session.key, said[:4], ROOT)
-    again = await store.write(tree.append, session.key, said, ROOT)
+    messages = numbered(6)
+    first = await store.write(tree.append, session.key, messages[:4], ROOT)
+    again = await store.write(tree.append, session.key, messages, ROOT)
     assert again[:4] == first
     assert await store.read(tree.path, session.key) == again
     assert len(await store.read(tree.branches, session.key)) == 1
-    back = await store.write(tree.append, session.key, said[:2], ROOT)
+    back = await store.write(tree.append, session.key, messages[:2], ROOT)
     assert back == again[:2]
     assert (await store.read(sessions.get, session.key)).tip == again[1].id
 
@@ -86,9 +86,9 @@ async def test_writing_again_finds_what_is_there(store: Store, session: SessionR
 async def test_records_of_a_growing_history_may_come_in_any_order(
     store: Store, session: SessionRecord, order: tuple[int, ...]
 ) -> None:
-    said = numbered(6)
+    messages = numbered(6)
     for length in order:
-        await store.write(tree.append, session.key, said[:length], ROOT, forward_only=True)
+        await store.write(tree.append, session.key, messages[:length], ROOT, forward_only=True)
     assert len(await store.read(tree.path, session.key)) == 6
     assert len(await store.read(tree.branches, session.key)) == 1
 
@@ -212,24 +212,24 @@ async def test_a_history_is_recognised_as_far_as_it_is_known(
 ) -> None:
     line = await store.write(tree.append, session.key, numbered(40))
     contents = [message.content_hash for message in line]
-    for known in (0, 1, 2, 13, 39, 40):
+    for stored_count in (0, 1, 2, 13, 39, 40):
         for new in (0, 1, 2, 9):
-            history = contents[:known] + [f"{number:032}" for number in range(new)]
+            history = contents[:stored_count] + [f"{number:032}" for number in range(new)]
             found = await store.read(tree.recognise, chain(history), session=session.key)
-            assert found.count == known
-            assert found.tip == (line[known - 1].id if known else None)
-            assert found.session == (session.key if known else None)
+            assert found.count == stored_count
+            assert found.tip == (line[stored_count - 1].id if stored_count else None)
+            assert found.session == (session.key if stored_count else None)
 
 
 async def test_a_history_is_recognised_in_its_namespace_only(store: Store) -> None:
-    said = numbered(5)
-    contents = [each.content_hash for each in said]
+    messages = numbered(5)
+    contents = [each.content_hash for each in messages]
     short = await store.write(sessions.get_or_create, "ours", "short")
     long = await store.write(sessions.get_or_create, "ours", "long")
     theirs = await store.write(sessions.get_or_create, "theirs", "all")
-    await store.write(tree.append, long.key, said[:4])
-    await store.write(tree.append, short.key, said[:2])
-    await store.write(tree.append, theirs.key, said)
+    await store.write(tree.append, long.key, messages[:4])
+    await store.write(tree.append, short.key, messages[:2])
+    await store.write(tree.append, theirs.key, messages)
     found = await store.read(tree.recognise, chain(contents), namespace="ours")
     assert (found.count, found.session) == (4, long.key)
     shared = await store.read(tree.recognise, chain(contents[:2]), namespace="ours")

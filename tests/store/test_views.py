@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.store.making import drafts, numbered
+from tests.store.samples import drafts, numbered
 
 from enfold.errors import IntegrityError
 from enfold.records import (
@@ -106,8 +106,8 @@ async def test_a_branch_has_its_own_view(
     )
     await store.write(snapshots.record, session.key, draft)
     branch = await store.write(tree.append, session.key, drafts("x"), line[4].id)
-    own = await store.read(views.view, session.key, branch[0].id)
-    assert (own.snapshot, own.after) == (None, (*line[:5], *branch))
+    of_branch = await store.read(views.view, session.key, branch[0].id)
+    assert (of_branch.snapshot, of_branch.after) == (None, (*line[:5], *branch))
     shared = await store.read(views.view, session.key, branch[0].id, share_across_branches=True)
     assert shared.snapshot is not None
     assert (shared.shown, shared.after) == ((SummaryPlace(),), (line[4], *branch))
@@ -125,7 +125,7 @@ async def test_at_the_cutoff_nothing_comes_after(
 
 
 @pytest.mark.parametrize("what", ["message", "edit"])
-async def test_what_is_gone_is_not_shown_silently(
+async def test_a_missing_entry_of_a_manifest_is_an_error(
     store: Store, session: SessionRecord, line: tuple[StoredMessage, ...], what: str
 ) -> None:
     edit = EditDraft(line[1].id, b"{}", 1, "characters")

@@ -1,4 +1,4 @@
-"""Transactions in threads: whole or not at all, whoever stops waiting for them."""
+"""Transactions in threads: whole or not at all, even if callers stop waiting."""
 
 from __future__ import annotations
 

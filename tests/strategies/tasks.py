@@ -26,8 +26,8 @@ def strategy(
 ) -> Strategy:
     """A strategy with a scripted summarizer, or with the first given; all are profiles by name."""
     given = summarizers or (ScriptedSummarizer("In short."),)
-    known = {each.name: each for each in given}
-    means = Summarizers(given[0], known.__getitem__, parallel)
+    by_name = {each.name: each for each in given}
+    means = Summarizers(given[0], by_name.__getitem__, parallel)
     return contract.get(name).make_from(config, means)
 
 

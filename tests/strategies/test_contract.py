@@ -1,4 +1,4 @@
-"""What holds for every strategy, built in or not, whatever the conversation."""
+"""The contract of every strategy, built in or not, for any conversation."""
 
 from __future__ import annotations
 
@@ -129,9 +129,9 @@ async def test_the_answer_may_be_used(
         validate(plan, answer, may_be_unchanged=True)
         assert answer.tokens(plan) <= plan.tokens
     assert answer.strategy == name
-    seen = shown(plan, answer)
-    assert len(orphans(seen)) <= len(orphans(messages))
-    assert len(unanswered(seen)) <= len(unanswered(messages))
+    shown_messages = shown(plan, answer)
+    assert len(orphans(shown_messages)) <= len(orphans(messages))
+    assert len(unanswered(shown_messages)) <= len(unanswered(messages))
     indexes = [entry.index for entry in answer.entries if not isinstance(entry, SummarizedMessages)]
     assert indexes == sorted(indexes)
     assert all(
@@ -144,7 +144,7 @@ async def test_the_answer_may_be_used(
 @every
 @given(messages=conversations())
 @some
-async def test_what_must_stay_stays(
+async def test_protected_messages_stay(
     name: str, config: dict[str, Any], messages: tuple[Message, ...]
 ) -> None:
     _, plan, answer = await run(messages, name, config)
@@ -193,7 +193,7 @@ async def test_the_same_input_gives_the_same_answer(
 @every
 @given(messages=conversations())
 @some
-async def test_estimates_ask_nobody_and_are_not_too_good(
+async def test_estimates_call_no_model_and_are_not_too_good(
     name: str, config: dict[str, Any], messages: tuple[Message, ...]
 ) -> None:
     writer = ScriptedSummarizer("s")

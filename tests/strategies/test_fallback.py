@@ -27,7 +27,7 @@ CHAT = tuple(user("alpha " * 80) if n % 2 == 0 else assistant("beta " * 80) for 
 
 @dataclass(frozen=True)
 class Foreign:
-    """A strategy by somebody else."""
+    """A strategy of another package."""
 
     answer: Callable[[Plan], Condensation]
 
@@ -96,12 +96,15 @@ async def test_if_both_fail_the_second_says_why() -> None:
         await both.condense(plan_for(CHAT, both))
 
 
-async def test_one_that_works_is_left_alone() -> None:
+async def test_a_working_strategy_needs_no_fallback() -> None:
     both = WithFallback(Foreign(shorter), strategy("native"))
     done = await both.condense(plan_for(CHAT, both))
     assert (done.strategy, done.warnings) == ("foreign", ("careful",))
-    alone = WithFallback(Foreign(shorter), None, ("a note",))
-    assert (await alone.condense(plan_for(CHAT, alone))).warnings == ("a note", "careful")
+    without_fallback = WithFallback(Foreign(shorter), None, ("a note",))
+    assert (await without_fallback.condense(plan_for(CHAT, without_fallback))).warnings == (
+        "a note",
+        "careful",
+    )
 
 
 async def test_a_target_that_must_be_reached_is_reached_by_the_second() -> None:
@@ -138,7 +141,7 @@ async def test_without_gain_the_second_is_only_asked_if_it_must() -> None:
     assert done.strategy == "native"
 
 
-async def test_what_is_touched_is_what_the_first_touches_or_the_second_must() -> None:
+async def test_touches_come_from_the_first_strategy_or_the_fallback_when_due() -> None:
     both = WithFallback(Foreign(nothing), strategy("native"))
     plan = plan_for(CHAT, both)
     assert both.touches(plan) == ()

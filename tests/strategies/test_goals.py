@@ -65,7 +65,7 @@ def written(reads: int = 90, lines: int = 60) -> bytes:
 
 
 def people(messages: list[Any]) -> set[str]:
-    """What people typed."""
+    """Return the typed messages."""
     return {each["content"] for each in messages if each["role"] == "user"}
 
 
@@ -87,14 +87,14 @@ def test_nine_of_ten_typed_messages_stay_at_half_of_the_tokens() -> None:
         assert len(kept) >= 0.9 * len(people(messages)), how
 
 
-def test_where_not_all_typed_messages_fit_the_target_the_shortest_stay() -> None:
+def test_the_shortest_typed_messages_stay_if_not_all_fit() -> None:
     short = [f"Is pier {number} open?" for number in range(20)]
     long = [f"In harbour {number} " + "the tide came in and " * 60 for number in range(4)]
     typed = [*short[:10], *long, *short[10:]]
     messages = [
         {"role": role, "content": text}
-        for number, asked in enumerate(typed)
-        for role, text in (("user", asked), ("assistant", f"Answer {number}. " + "gamma " * 120))
+        for number, question in enumerate(typed)
+        for role, text in (("user", question), ("assistant", f"Answer {number}. " + "gamma " * 120))
     ]
     target = enfold.count(messages) // 5
     done = enfold.condense_sync(messages, "native", target=target)
@@ -102,7 +102,7 @@ def test_where_not_all_typed_messages_fit_the_target_the_shortest_stay() -> None
     assert people(messages) & people(done.messages) >= set(short)
 
 
-def test_truncation_keeps_a_tenth_more_of_what_was_said_than_native() -> None:
+def test_truncation_keeps_a_tenth_more_of_typed_text_than_native() -> None:
     messages = loads(written())
     half = enfold.count(messages) // 2
 
@@ -116,7 +116,7 @@ def test_truncation_keeps_a_tenth_more_of_what_was_said_than_native() -> None:
 
 
 def calls_of(how: Mapping[str, Any], reads: int) -> int:
-    """How many functions a condensation calls."""
+    """Return the number of functions that a condensation calls."""
     messages = loads(written(reads))
     asyncio.run(enfold.condense(messages, **how))  # counts are stored, modules are loaded
     calls = 0

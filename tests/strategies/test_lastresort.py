@@ -1,4 +1,4 @@
-"""The last resort: what is left of a plan where no summary could be written."""
+"""The last resort: the view of a plan without a summary."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tests.strategies.tasks import plan_for, strategy
 
 
 @given(conversations(), st.integers(1, 400))
-def test_whatever_it_answers_may_be_used(messages: tuple[Message, ...], target: int) -> None:
+def test_every_answer_is_acceptable(messages: tuple[Message, ...], target: int) -> None:
     plan = plan_for(messages, strategy("native"), target=target)
     answer = truncated(plan, "away")
     assert accept(plan, answer, may_be_unchanged=True).entries == answer.entries
     assert answer.is_unchanged == (OPERATION not in answer.operations)
 
 
-def test_what_cannot_be_made_smaller_is_left_as_it_is() -> None:
+def test_a_conversation_that_cannot_shrink_stays_unchanged() -> None:
     plan = plan_for([user("Hello")], strategy("native"), target=1)
     answer = truncated(plan, "away")
     assert answer.is_unchanged
@@ -32,8 +32,8 @@ def test_what_cannot_be_made_smaller_is_left_as_it_is() -> None:
 
 
 def test_users_words_below_the_floors_are_no_reason_to_refuse_it() -> None:
-    said = [f"Keep quay{n}.conf, /srv/boats/{n} and 1{n}7.25 in mind." for n in range(40)]
-    messages = [each for text in said for each in (user(text), assistant("Noted. " * 30))]
+    texts = [f"Keep quay{n}.conf, /srv/boats/{n} and 1{n}7.25 in mind." for n in range(40)]
+    messages = [each for text in texts for each in (user(text), assistant("Noted. " * 30))]
     plan = plan_for(messages, strategy("native"), target=200, restorable_by="store")
     answer = accept(plan, truncated(plan, "away"))
     assert answer.summary is not None

@@ -1,4 +1,4 @@
-"""The native strategy: what it asks for, and what it answers."""
+"""The native strategy: its requests and its answers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from enfold.tokens import count_messages, get
 from tests.histories import histories
 
 LONG = "alpha " * 400
-TOLD = (
+STATEMENTS = (
     "Listen.",
     "Red sails.",
     "A storm.",
@@ -83,7 +83,7 @@ async def test_more_than_can_be_read_is_folded_in_sequence() -> None:
     assert tuple(m for request in requests for m in request.messages) == tuple(CHAT[:8])
 
 
-async def test_one_text_that_is_too_much_is_read_in_pieces() -> None:
+async def test_an_oversized_text_is_read_in_pieces() -> None:
     summarizer = ScriptedSummarizer("So far.", max_input=4_000)
     huge = "".join(f"word{n} " for n in range(6_000))
     plan = plan_for([user(huge), user("and now?")], Retention("messages", 1), summary_tokens=100)
@@ -219,7 +219,7 @@ async def test_every_message_is_in_the_summary_or_in_the_view(
     assert KeptMessage(user_index) in answer.entries
 
 
-def test_what_stays_is_in_the_config() -> None:
+def test_the_config_sets_the_retention() -> None:
     usual = Retention("messages", 3, keep_first=1, is_default=True)
     assert native(ScriptedSummarizer()).retention == usual
     assert native(ScriptedSummarizer(), keep_first=2, keep_last=5).retention == Retention(
@@ -242,7 +242,8 @@ class Paid(ScriptedSummarizer):
 @pytest.mark.parametrize("answer", ["ok", "I cannot help with that."])
 async def test_a_programs_answer_that_is_no_summary_is_replaced(answer: str) -> None:
     chat = [
-        user(f"{each} The anchor of boat {n} weighs nine stone.") for n, each in enumerate(TOLD)
+        user(f"{each} The anchor of boat {n} weighs nine stone.")
+        for n, each in enumerate(STATEMENTS)
     ]
     done = await enfold.condense(chat, summarizer=Paid(answer))
     assert answer not in str(done.messages)
@@ -262,13 +263,13 @@ async def test_a_summary_over_its_limit_never_makes_the_view_larger() -> None:
     chat = [
         user(f"The anchor of boat {n} weighs {n} stone, and its mast is high.") for n in range(9)
     ]
-    told = " ".join(f"The anchor of boat {n} weighs {n} stone." for n in range(1, 40))
-    done = await enfold.condense(chat, summarizer=ScriptedSummarizer(told), keep_tokens=0)
+    summary = " ".join(f"The anchor of boat {n} weighs {n} stone." for n in range(1, 40))
+    done = await enfold.condense(chat, summarizer=ScriptedSummarizer(summary), keep_tokens=0)
     assert done.report.tokens_after < done.report.tokens_before
     assert "anchor" in str(done.messages)
 
 
-async def test_with_nothing_to_fold_nobody_is_asked() -> None:
+async def test_no_model_is_called_if_nothing_can_be_folded() -> None:
     summarizer = ScriptedSummarizer()
     plan = plan_for(CHAT, Retention("messages", 99))
     answer = await native(summarizer).condense(plan)

@@ -19,10 +19,10 @@ OUTPUT = "\n".join(f"line {n} of the output" for n in range(80))
 
 
 def agent(rounds: int) -> list[dict[str, Any]]:
-    said: list[dict[str, Any]] = []
+    messages: list[dict[str, Any]] = []
     for n in range(rounds):
         function = {"name": "read", "arguments": f'{{"path": "{n}.py"}}'}
-        said += [
+        messages += [
             {"role": "user", "content": f"Look at {n}."},
             {
                 "role": "assistant",
@@ -32,7 +32,7 @@ def agent(rounds: int) -> list[dict[str, Any]]:
             {"role": "tool", "tool_call_id": f"c{n}", "content": f"{n}\n{OUTPUT}"},
             {"role": "assistant", "content": f"There is {n}."},
         ]
-    return [*said, {"role": "user", "content": "And now?"}]
+    return [*messages, {"role": "user", "content": "And now?"}]
 
 
 @pytest.mark.parametrize("name", BUILT_IN)
@@ -130,7 +130,7 @@ def broken(path: str, value: Any) -> Any:
     ],
     ids=range(10),
 )
-def test_a_file_that_cannot_be_used_is_told_why(value: Any, words: str) -> None:
+def test_the_error_of_an_unusable_file_says_why(value: Any, words: str) -> None:
     with pytest.raises(ConfigError) as caught:
         presets.read(value)
     assert words in str(caught.value)
@@ -146,12 +146,12 @@ def test_a_preset_in_the_names_of_another_system_is_read() -> None:
         presets.read({**theirs, "truncationConfig": {"preserveRecentCount": "x"}})
 
 
-def test_a_name_nobody_knows_is_refused_with_those_there_are() -> None:
+def test_an_unknown_name_is_refused_with_a_list_of_known_ones() -> None:
     with pytest.raises(NotFoundError, match="speed, quality, cost, balanced, agent"):
         presets.get("fast")
 
 
-def test_what_is_given_beside_a_preset_wins() -> None:
+def test_explicit_values_win_over_a_preset() -> None:
     assert presets.choose(None) == ("native", {})
     assert presets.choose(None, "smart", {"passes": []}) == ("smart", {"passes": []})
     short = Preset("short", "", "truncation", {"maxToolResultLines": 10}).as_json()

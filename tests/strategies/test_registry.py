@@ -49,7 +49,7 @@ KIND = StrategyKind("idle", "Idle", "Does nothing.", Capabilities(lossless=True)
 
 
 @pytest.mark.parametrize("name", contract.BUILT_IN)
-def test_every_built_in_strategy_says_who_it_is_and_what_can_be_set(name: str) -> None:
+def test_every_built_in_strategy_describes_itself_and_its_options(name: str) -> None:
     kind = contract.get(name)
     assert kind.id == name
     assert kind.name
@@ -71,7 +71,7 @@ def test_capabilities_are_those_of_the_design() -> None:
     assert (truncation.individual, truncation.summaries, truncation.speed) == (True, False, "fast")
 
 
-def test_a_name_nobody_knows_is_refused_with_those_there_are() -> None:
+def test_an_unknown_name_is_refused_with_a_list_of_known_ones() -> None:
     with pytest.raises(ConfigError, match="'magic'; there are native, "):
         contract.get("magic")
 
@@ -111,12 +111,12 @@ def install(folder: Path, points: str, module: str = PLUGIN) -> None:
 
 def test_another_package_brings_one_through_an_entry_point(tmp_path: Path) -> None:
     install(tmp_path, "idle = idle:KIND\nnative = idle:KIND")
-    said = run(
+    output = run(
         tmp_path,
         "from enfold.strategies import contract as r; names = r.names(); "
         "print('idle' in sys.modules, names[-1], r.get('idle').description, r.get('native').name)",
     )
-    assert said == "False idle Does nothing. Native"
+    assert output == "False idle Does nothing. Native"
     used = run(
         tmp_path,
         "import enfold; chat = [{'role': 'user', 'content': 'hi'}]; "
@@ -154,17 +154,17 @@ asyncio.run(main())""",
     ],
     ids=["breaks", "is missing", "is something else", "has another name"],
 )
-def test_one_that_does_not_load_is_named(
+def test_a_strategy_that_does_not_load_is_named(
     tmp_path: Path, points: str, module: str, words: str
 ) -> None:
     install(tmp_path, points, module)
     name = points.partition(" ")[0]
-    said = run(
+    output = run(
         tmp_path,
         "from enfold.errors import ConfigError\n"
         "from enfold.strategies import contract\n"
         f"try: contract.get({name!r})\n"
         "except ConfigError as error: print(error)",
     )
-    assert words in said
-    assert name in said
+    assert words in output
+    assert name in output

@@ -21,7 +21,7 @@ def price(author: str, input_tokens: int, output_tokens: int) -> float | None:
     return input_tokens * 1e-6 + output_tokens * 4e-6 if author == "paid" else None
 
 
-async def test_nobody_is_asked_and_the_figures_are_those_of_the_run() -> None:
+async def test_a_simulation_calls_no_model_and_predicts_the_run() -> None:
     paid = ScriptedSummarizer("".join(f"alpha {n} " for n in range(70)), name="paid")
     how = strategy("native", None, paid)
     plan = plan_for(CHAT, how)
@@ -38,7 +38,7 @@ async def test_nobody_is_asked_and_the_figures_are_those_of_the_run() -> None:
     assert reduction.share == pytest.approx(1 - reduction.tokens_after / plan.tokens)
 
 
-async def test_what_is_read_in_pieces_is_several_calls() -> None:
+async def test_reading_in_pieces_is_estimated_as_several_calls() -> None:
     paid = ScriptedSummarizer("word " * 500, name="paid", max_input=4_000)
     how = strategy("native", None, paid)
     plan = plan_for(CHAT * 8, how)
@@ -85,7 +85,7 @@ async def test_a_long_text_is_counted_by_samples() -> None:
     assert cost.input_tokens == pytest.approx(read, rel=0.03)
 
 
-async def test_a_price_that_nobody_knows_makes_the_cost_unknown() -> None:
+async def test_an_unknown_price_makes_the_cost_unknown() -> None:
     config = {
         "losslessPrelude": {"enabled": False},
         "passes": [

@@ -1,4 +1,4 @@
-"""Truncation: what is cut, what is left alone, and that all pairs, ids and files are there."""
+"""Truncation: cut texts, unchanged texts, and complete pairs, ids and files."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ async def test_old_results_and_parameters_keep_their_beginning() -> None:
     assert answer.steps[0].tokens_after < answer.steps[0].tokens_before
 
 
-async def test_what_was_said_stays_unless_it_need_not() -> None:
+async def test_typed_and_assistant_text_stays_by_default() -> None:
     shown, _ = await condense()
     assert (shown[3], shown[4]) == (CHAT[3], CHAT[4])
     shown, _ = await condense(preserveAssistantText=False, maxMessageChars=20)
@@ -154,12 +154,12 @@ async def test_reasoning_that_is_an_item_binds_what_follows_it() -> None:
 
 async def test_files_stay_where_they_are() -> None:
     rich = Message("tool", (ToolResult("1", (Text(OUTPUT), IMAGE, Text("end"))),))
-    asked = Message("user", (Text("See."), IMAGE))
-    shown, _ = await condense((user("Go."), asked, assistant("", call("1")), rich, *CHAT))
+    message = Message("user", (Text("See."), IMAGE))
+    shown, _ = await condense((user("Go."), message, assistant("", call("1")), rich, *CHAT))
     part = shown[3].parts[0]
     assert isinstance(part, ToolResult)
     assert part.parts[1] is IMAGE
-    assert shown[1] == asked
+    assert shown[1] == message
 
 
 async def test_structured_output_is_cut_inside() -> None:
@@ -178,7 +178,7 @@ async def test_structured_output_is_cut_inside() -> None:
     assert cut.value["rows"][2] == "⟨ ... truncated, 38 of 40 items ⟩"
 
 
-async def test_nothing_long_enough_is_said_and_changes_nothing() -> None:
+async def test_a_conversation_without_long_texts_stays_unchanged_with_a_warning() -> None:
     messages = (user("Hi."), assistant("", call("1")), result("1", "ok"), assistant("Hello."))
     shown, answer = await condense(messages, preserveRecentCount=0)
     assert answer.is_unchanged

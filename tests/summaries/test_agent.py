@@ -105,9 +105,9 @@ def test_text_that_a_client_added_is_never_the_users_word() -> None:
     text = written(WORK)
     assert "User: As you answer" not in text
     assert "pdf-tools" not in sections(text).get("Open Questions", "")
-    alone = summarize(SummaryRequest((user(f"{REMINDER}Fix the cart, please."),))).text
-    assert "User: Fix the cart" in alone
-    assert "User: As you answer" not in alone
+    single_text = summarize(SummaryRequest((user(f"{REMINDER}Fix the cart, please."),))).text
+    assert "User: Fix the cart" in single_text
+    assert "User: As you answer" not in single_text
 
 
 def test_lines_that_differ_only_in_a_counter_are_one_line() -> None:
@@ -126,7 +126,7 @@ def dated(message: Message, day: int) -> Message:
     return replace(message, at=datetime(2026, 5, day, 12, tzinfo=UTC))
 
 
-def test_dates_stand_before_what_was_said_on_that_day_and_last() -> None:
+def test_dates_stand_before_the_messages_of_their_day() -> None:
     messages = (
         dated(user("We ship the parser to Oslo on Friday, whatever happens to the lexer."), 4),
         dated(user("The customer in Bergen wants the invoice module before the parser."), 7),

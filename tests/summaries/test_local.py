@@ -1,4 +1,4 @@
-"""The local summarizer: what survives, how long it is, and that nothing is made up."""
+"""The local summarizer: kept facts, length, and no inventions."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _sections(summary: str) -> dict[str, str]:
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
-async def test_it_is_a_summarizer_with_a_name() -> None:
+async def test_the_local_summarizer_names_itself_as_author() -> None:
     summary = await LocalSummarizer().summarize(SummaryRequest(PLANNING.messages))
     assert summary.author == LocalSummarizer().name == "local"
     assert summary.usage is None
@@ -69,17 +69,17 @@ def test_the_language_of_the_conversation_is_kept(fact_set: FactSet) -> None:
     summary = summarize(SummaryRequest(fact_set.messages, max_tokens=_budget(fact_set, 0.4)))
     kept = fact_set.kept(summary.text)
     assert len(kept) >= 0.6 * len(fact_set.facts), set(fact_set.facts) - set(kept)
-    _assert_everything_was_said(summary.text, fact_set.messages)
+    _assert_every_line_is_from_the_messages(summary.text, fact_set.messages)
 
 
 @pytest.mark.parametrize("fact_set", FACT_SETS, ids=lambda each: each.name)
 @pytest.mark.parametrize("share", [0.1, 0.3, 0.6])
 def test_nothing_is_made_up(fact_set: FactSet, share: float) -> None:
     summary = summarize(SummaryRequest(fact_set.messages, max_tokens=_budget(fact_set, share)))
-    _assert_everything_was_said(summary.text, fact_set.messages)
+    _assert_every_line_is_from_the_messages(summary.text, fact_set.messages)
 
 
-def _assert_everything_was_said(summary: str, messages: tuple[Message, ...]) -> None:
+def _assert_every_line_is_from_the_messages(summary: str, messages: tuple[Message, ...]) -> None:
     """Every piece outside tool digests and our own labels is a quotation."""
     original = " ".join(" ".join(text_of(message.parts) for message in messages).split())
     speakers = {"User", "System", *(message.name for message in messages if message.name)}
@@ -131,13 +131,13 @@ def test_speakers_keep_their_names() -> None:
 
 def test_talk_is_quoted_in_runs_of_sentences() -> None:
     text = summarize(SummaryRequest(MEETING.messages, max_tokens=500)).text
-    said = [" ".join(text_of(message.parts).split()) for message in MEETING.messages]
+    texts = [" ".join(text_of(message.parts).split()) for message in MEETING.messages]
     runs = re.findall(r"^- (?:Priya|Tom|Elena|Kenji): (.*)$", text, re.MULTILINE)
     pieces = [piece for run in runs for piece in run.split(GAP)]
     # A run ends after 25 words or with its message; fillers at its beginning may be missing.
     assert pieces
     for piece in pieces:
-        assert len(piece.split()) >= 25 or any(each.endswith(piece) for each in said)
+        assert len(piece.split()) >= 25 or any(each.endswith(piece) for each in texts)
 
 
 def test_later_corrections_win() -> None:
@@ -177,8 +177,8 @@ def test_open_questions_are_found() -> None:
 
 def test_a_question_that_the_next_message_answers_is_not_open() -> None:
     messages = tuple(user(f"Crate {n} with {n * 3} lamps was packed.") for n in range(90))
-    asked = user("Can you ask the broker in Liège about the insurance?")
-    request = SummaryRequest((*messages, asked), recent=(assistant("I did."),), max_tokens=420)
+    question = user("Can you ask the broker in Liège about the insurance?")
+    request = SummaryRequest((*messages, question), recent=(assistant("I did."),), max_tokens=420)
     assert QUESTIONS not in _sections(summarize(request).text)
 
 

@@ -1,4 +1,4 @@
-"""The local summarizer, again and again: what was kept once is kept on."""
+"""The local summarizer in chains: facts kept once stay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The summarizer port: what a request allows and aims at."""
+"""The summarizer port: limits and goals of a request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inventions: what a summary has and its input does not, in whatever form the input has it."""
+"""Inventions: items of a summary that its input has in no form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was found in a text is remembered, within bounds, and never for another text."""
+"""Findings in a text are remembered, within bounds, and never for another text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words: what is indexed of a text, and what a search asks for."""
+"""Words: the index terms of a text and of a query."""
 
 from __future__ import annotations
 

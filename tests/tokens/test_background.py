@@ -50,7 +50,7 @@ async def test_the_answer_is_that_of_the_function() -> None:
     ],
     ids=lambda part: type(part).__name__,
 )
-async def test_what_is_short_is_counted_at_once(part: Part) -> None:
+async def test_short_texts_are_counted_at_once(part: Part) -> None:
     assert await count_async(where, [Message("user", (part,))]) == threading.current_thread().name
 
 
@@ -66,7 +66,7 @@ async def test_what_is_short_is_counted_at_once(part: Part) -> None:
     ],
     ids=["text", "reasoning", "call", "call as an object", "result", "result as an object"],
 )
-async def test_what_may_be_long_is_counted_in_a_thread(part: Part) -> None:
+async def test_long_texts_are_counted_in_a_thread(part: Part) -> None:
     assert (await count_async(where, [Message("user", (part,))])).startswith("enfold-count")
 
 

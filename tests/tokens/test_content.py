@@ -1,4 +1,4 @@
-"""What of a message counts, by the kind of part."""
+"""Counted content of a message, by kind of part."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_part_counts_as_its_text(part: Part, kind: str, text: str) -> None:
     ],
     ids=lambda part: type(part).__name__,
 )
-def test_what_counts_nothing(part: Part) -> None:
+def test_empty_parts_count_only_their_structure(part: Part) -> None:
     assert counts_as(part) == {}
     assert count(part).total == STRUCTURE_TOKENS
 

@@ -57,9 +57,9 @@ def test_factors_for_o200k_base(provider: str, model: str, factor: float) -> Non
     ],
 )
 def test_a_models_own_tokenizer_needs_no_correction(model: str, tokenizer: str) -> None:
-    own = correction("any", model, tokenizer)
-    assert own.factor == 1.0
-    assert "exact" in own.reason
+    found = correction("any", model, tokenizer)
+    assert found.factor == 1.0
+    assert "exact" in found.reason
 
 
 def test_claudes_tokenizer_counts_no_less_for_older_models() -> None:

@@ -19,7 +19,7 @@ from enfold.tokens.tokenizers import CountTexts
 ENCODINGS = ("o200k_base", "cl100k_base")
 
 # Text, tokens of o200k_base, tokens of cl100k_base: as tiktoken 0.14 counts them.
-KNOWN = [
+EXPECTED_COUNTS = [
     ("hello world", 2, 2),
     ("Hello, world!", 4, 4),
     ("The quick brown fox jumps over the lazy dog.", 10, 10),
@@ -112,15 +112,19 @@ def count_by_reference(encoding: str) -> CountTexts:
 
 
 def test_known_counts(count: CountTexts, encoding: str) -> None:
-    known = {text: (o200k, cl100k)[ENCODINGS.index(encoding)] for text, o200k, cl100k in KNOWN}
-    assert dict(zip(known, count(list(known)), strict=True)) == known
+    expected = {
+        text: (o200k, cl100k)[ENCODINGS.index(encoding)] for text, o200k, cl100k in EXPECTED_COUNTS
+    }
+    assert dict(zip(expected, count(list(expected)), strict=True)) == expected
 
 
 def test_known_counts_where_toktok_has_no_build(
     count_without_toktok: CountTexts, encoding: str
 ) -> None:
-    known = {text: (o200k, cl100k)[ENCODINGS.index(encoding)] for text, o200k, cl100k in KNOWN}
-    assert dict(zip(known, count_without_toktok(list(known)), strict=True)) == known
+    expected = {
+        text: (o200k, cl100k)[ENCODINGS.index(encoding)] for text, o200k, cl100k in EXPECTED_COUNTS
+    }
+    assert dict(zip(expected, count_without_toktok(list(expected)), strict=True)) == expected
 
 
 @pytest.mark.parametrize("name", A_MILLION)

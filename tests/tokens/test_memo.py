@@ -10,7 +10,7 @@ from enfold.text import SHORT
 from enfold.tokens.tokenizers import UNKNOWN, Memo, _CountTable
 
 
-def test_what_was_kept_is_found_and_nothing_else() -> None:
+def test_a_memo_finds_only_kept_texts() -> None:
     memo = Memo()
     memo.keep({"a": 1, "": 0})
     assert memo.find(["a", "b", "", "a"]) == [1, UNKNOWN, 0, 1]
@@ -83,8 +83,8 @@ def test_threads_may_share_it() -> None:
     def use(start: int) -> None:
         for number in range(start, start + 2_000):
             memo.keep({str(number): number})
-            asked = [str(number), str(number - 30), str(number - 100)]
-            for text, found in zip(asked, memo.find(asked), strict=True):
+            texts = [str(number), str(number - 30), str(number - 100)]
+            for text, found in zip(texts, memo.find(texts), strict=True):
                 assert found in {int(text), UNKNOWN}
 
     with ThreadPoolExecutor(8) as threads:

@@ -63,7 +63,7 @@ def test_chars4_is_a_quarter_of_the_characters() -> None:
     assert get("chars4").count_many(["", "abc", "abcd", "x" * 4_003]) == [0, 0, 1, 1_000]
 
 
-# What was counted is not counted again.
+# Counted texts are not counted again.
 
 
 def recording(calls: list[list[str]]) -> Callable[[], CountTexts]:
@@ -87,7 +87,7 @@ def test_a_text_is_counted_once() -> None:
 
 
 class PanicException(BaseException):
-    """What a panic in Rust looks like from here."""
+    """A panic in Rust as Python sees it."""
 
 
 def failing(error: BaseException) -> Callable[[], CountTexts]:
@@ -220,5 +220,5 @@ def test_without_any_library_the_fallback_guesses_and_warns_once() -> None:
     assert "guessed" in done.stderr
 
 
-def test_where_a_library_loads_the_fallback_is_not_taken() -> None:
+def test_a_fallback_is_not_used_if_the_library_loads() -> None:
     assert get("o200k_base", fallback="chars4") is get("o200k_base")

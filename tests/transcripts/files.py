@@ -21,7 +21,7 @@ def the_one(content: bytes, **options: str) -> Transcript:
     return transcript
 
 
-def said(transcript: Transcript, tip: str | None = None) -> list[str]:
+def outline(transcript: Transcript, tip: str | None = None) -> list[str]:
     """The active branch, a few letters a message."""
     return [_in_short(message) for message in transcript.conversation(tip).messages]
 
@@ -69,7 +69,7 @@ def claude_event(kind: str, uuid: str, parent: str | None, **fields: Any) -> dic
 
 
 def claude_user(uuid: str, parent: str | None, content: Any, **fields: Any) -> dict[str, Any]:
-    """What a person, or a tool, says in a Claude Code log."""
+    """Return a message of a person or a tool in a Claude Code log."""
     message = {"role": "user", "content": content}
     return claude_event("user", uuid, parent, message=message, **fields)
 
@@ -154,14 +154,14 @@ CODEX_LOG = [
 
 
 def chatgpt_node(
-    own: str, parent: str | None, role: str, content: Any, **fields: Any
+    id: str, parent: str | None, role: str, content: Any, **fields: Any
 ) -> dict[str, Any]:
     """A node of a ChatGPT export; a text is a content of one part."""
     if isinstance(content, str):
         content = {"content_type": "text", "parts": [content]}
     name = fields.pop("name", None)
     message = {
-        "id": own,
+        "id": id,
         "author": {"role": role, "name": name, "metadata": {}},
         "create_time": 1761983485.583,
         "content": content,
@@ -171,7 +171,7 @@ def chatgpt_node(
         "recipient": "all",
         **fields,
     }
-    return {"id": own, "message": message, "parent": parent, "children": []}
+    return {"id": id, "message": message, "parent": parent, "children": []}
 
 
 def chatgpt_conversation(*nodes: dict[str, Any], **fields: Any) -> dict[str, Any]:
@@ -207,9 +207,9 @@ CONVERSATIONS = [
 ]
 
 
-def archived(own: str, parent: str | None, message: dict[str, Any]) -> dict[str, Any]:
+def archived(id: str, parent: str | None, message: dict[str, Any]) -> dict[str, Any]:
     """An entry of an archive."""
-    return {"id": own, "parent_id": parent, "dialect": "openai", "message": message}
+    return {"id": id, "parent_id": parent, "dialect": "openai", "message": message}
 
 
 ARCHIVE: dict[str, Any] = {

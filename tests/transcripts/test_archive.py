@@ -7,7 +7,7 @@ import pytest
 from enfold.errors import DialectError
 from enfold.jsontext import dumps
 from enfold.transcripts import read
-from tests.transcripts.files import ARCHIVE, archived, said, the_one, user
+from tests.transcripts.files import ARCHIVE, archived, outline, the_one, user
 
 
 def archive(**fields: Any) -> bytes:
@@ -17,7 +17,7 @@ def archive(**fields: Any) -> bytes:
 def test_an_archive_is_a_session() -> None:
     transcript = the_one(archive())
     assert (transcript.format, transcript.id, transcript.title) == ("archive", "s", "Greetings")
-    assert said(transcript) == ["user: hi", "assistant: hello"]
+    assert outline(transcript) == ["user: hi", "assistant: hello"]
 
 
 def test_every_message_keeps_its_own_dialect() -> None:

@@ -14,7 +14,7 @@ from tests.transcripts.files import (
     chatgpt_conversation,
     chatgpt_node,
     lines,
-    said,
+    outline,
     the_one,
 )
 
@@ -27,7 +27,7 @@ def test_a_conversation_with_a_tool() -> None:
     transcript = the_one(dumps(CHATGPT_EXPORT))
     assert (transcript.format, transcript.dialect) == ("chatgpt", "enfold")
     assert (transcript.id, transcript.title) == ("6905", "Sums")
-    assert said(transcript) == [
+    assert outline(transcript) == [
         "user: What is 2 + 2?",
         "assistant: python(c)",
         "tool: c = 4",
@@ -39,7 +39,7 @@ def test_a_conversation_with_a_tool() -> None:
     assert problems(transcript.conversation().messages) == ()
 
 
-def test_what_the_export_says_is_kept() -> None:
+def test_fields_of_the_export_are_kept() -> None:
     transcript = the_one(dumps(CHATGPT_EXPORT))
     assert transcript.extras == {
         "title": "Sums",
@@ -60,7 +60,7 @@ def test_many_conversations(content: bytes) -> None:
     assert [len(transcript.entries) for transcript in read(content)] == [4, 4]
 
 
-def test_one_conversation_alone() -> None:
+def test_a_single_conversation_is_read() -> None:
     assert len(the_one(dumps(CHATGPT_EXPORT[0])).entries) == 4
 
 
@@ -75,14 +75,14 @@ REGENERATED = (
 
 def test_every_answer_that_was_regenerated_is_a_branch() -> None:
     transcript = the_one(export(*REGENERATED, current_node="a2"))
-    assert said(transcript) == ["user: a word", "assistant: pear"]
+    assert outline(transcript) == ["user: a word", "assistant: pear"]
     assert transcript.leaves == ("a2", "a3")
-    assert said(transcript, "a3")[-1] == "assistant: plum"
+    assert outline(transcript, "a3")[-1] == "assistant: plum"
 
 
 def test_nodes_may_be_in_any_order() -> None:
     transcript = the_one(export(*reversed(REGENERATED), current_node="a3"))
-    assert said(transcript) == [
+    assert outline(transcript) == [
         "user: a word",
         "assistant: apple",
         "user: another",
@@ -102,7 +102,7 @@ def test_a_current_node_that_says_nothing_stands_for_the_one_before() -> None:
     assert the_one(export(*nodes, current_node="e")).tip == "a2"
 
 
-def test_what_is_hidden_from_the_person_is_kept_for_the_model() -> None:
+def test_messages_hidden_from_the_person_are_kept_for_the_model() -> None:
     hidden = {"metadata": {"is_visually_hidden_from_conversation": True}, "weight": 0.0}
     context = {
         "content_type": "user_editable_context",
@@ -115,7 +115,7 @@ def test_what_is_hidden_from_the_person_is_kept_for_the_model() -> None:
         chatgpt_node("u", "p", "user", "hi"),
     )
     transcript = the_one(export(*nodes))
-    assert said(transcript) == ["user: Name: Ada, Be brief.", "user: hi"]
+    assert outline(transcript) == ["user: Name: Ada, Be brief.", "user: hi"]
     assert transcript.extras["skipped"] == {"empty": 1}
 
 
@@ -129,7 +129,7 @@ def test_a_tool_that_answers_in_several_nodes_gives_one_result() -> None:
         chatgpt_node("a", "t2", "assistant", "So."),
     )
     transcript = the_one(export(*nodes, current_node="a"))
-    assert said(transcript) == [
+    assert outline(transcript) == [
         "assistant: browser(c)",
         "tool: c = 3 hits + T\nhttps://t.example\nso",
         "assistant: So.",
@@ -147,8 +147,8 @@ def test_a_result_that_two_branches_share_is_not_changed_by_one_of_them() -> Non
         chatgpt_node("a", "t1", "assistant", "Four."),
     )
     transcript = the_one(export(*nodes, current_node="a"))
-    assert said(transcript) == ["assistant: python(c)", "tool: c = 4", "assistant: Four."]
-    assert said(transcript, "t2") == ["assistant: python(c)", "tool: c = 4", "tool: c = 4"]
+    assert outline(transcript) == ["assistant: python(c)", "tool: c = 4", "assistant: Four."]
+    assert outline(transcript, "t2") == ["assistant: python(c)", "tool: c = 4", "tool: c = 4"]
 
 
 def test_a_tool_that_printed_nothing_has_answered() -> None:
@@ -158,7 +158,7 @@ def test_a_tool_that_printed_nothing_has_answered() -> None:
         chatgpt_node("a", "t", "assistant", "Done."),
     )
     transcript = the_one(export(*nodes))
-    assert said(transcript) == ["assistant: python(c)", "tool: c = ", "assistant: Done."]
+    assert outline(transcript) == ["assistant: python(c)", "tool: c = ", "assistant: Done."]
 
 
 def test_a_tool_that_failed() -> None:
@@ -173,14 +173,14 @@ def test_a_tool_that_failed() -> None:
     )
 
 
-def test_what_a_tool_says_unasked_is_context() -> None:
+def test_tool_messages_without_a_call_are_context() -> None:
     nodes = (
         chatgpt_node("u", "root", "user", "read it"),
         chatgpt_node("f", "u", "tool", "the file's text", name="file_search"),
         chatgpt_node("a", "f", "assistant", "I have."),
     )
     transcript = the_one(export(*nodes))
-    assert said(transcript) == ["user: read it", "system: the file's text", "assistant: I have."]
+    assert outline(transcript) == ["user: read it", "system: the file's text", "assistant: I have."]
     assert transcript.entries[1].message.name == "file_search"
     assert problems(transcript.conversation().messages) == ()
 

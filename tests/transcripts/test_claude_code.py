@@ -16,8 +16,8 @@ from tests.transcripts.files import (
     claude_event,
     claude_user,
     lines,
+    outline,
     result,
-    said,
     text,
     the_one,
 )
@@ -34,13 +34,13 @@ WHOLE = [
 def test_the_blocks_of_a_reply_are_one_message() -> None:
     transcript = the_one(lines(CLAUDE_LOG))
     assert (transcript.format, transcript.dialect) == ("claude-code", "anthropic")
-    assert said(transcript) == WHOLE
+    assert outline(transcript) == WHOLE
     assert [entry.id for entry in transcript.entries] == ["u1", "a1", "r1", "r2", "a4"]
     assert [entry.message.id for entry in transcript.entries] == ["u1", "a1", "r1", "r2", "a4"]
     assert problems(transcript.conversation().messages) == ()
 
 
-def test_what_the_log_says_is_kept() -> None:
+def test_fields_of_the_log_are_kept() -> None:
     transcript = the_one(lines(CLAUDE_LOG))
     assert transcript.id == "s-1"
     assert transcript.extras == {
@@ -72,7 +72,7 @@ def test_a_reply_whose_first_call_is_answered_before_the_second_is_made() -> Non
             ]
         )
     )
-    assert said(transcript) == [
+    assert outline(transcript) == [
         "user: look",
         "assistant: Bash(c1), Bash(c2)",
         "user: c1 = one",
@@ -102,7 +102,7 @@ def test_no_result_of_parallel_calls_falls_off_the_branch(
     events.append(claude_event("progress", "p", last))
     events.append(claude_block("end", "p", "msg_2", text("Done.")))
     transcript = the_one(lines(events))
-    assert said(transcript) == [
+    assert outline(transcript) == [
         "user: go",
         "assistant: " + ", ".join(f"Bash(c{n})" for n in made),
         *(f"user: c{n} = {n}" for n in order),
@@ -123,7 +123,7 @@ def test_going_back_leaves_a_branch_behind() -> None:
             ]
         )
     )
-    assert said(transcript) == ["user: hi", "assistant: Hello.", "user: a poem"]
+    assert outline(transcript) == ["user: hi", "assistant: Hello.", "user: a poem"]
     assert transcript.leaves == ("a2", "u3")
 
 
@@ -138,7 +138,7 @@ def test_a_call_that_is_answered_twice_makes_a_branch() -> None:
             ]
         )
     )
-    assert said(transcript) == ["assistant: Bash(c1)", "user: c1 = done", "assistant: Done."]
+    assert outline(transcript) == ["assistant: Bash(c1)", "user: c1 = done", "assistant: Done."]
     assert transcript.leaves == ("r1", "a2")
 
 
@@ -156,14 +156,14 @@ def test_a_compaction_takes_nothing_away() -> None:
             ]
         )
     )
-    assert said(transcript) == [*WHOLE, "user: In short: …", "user: go on"]
+    assert outline(transcript) == [*WHOLE, "user: In short: …", "user: go on"]
     assert transcript.extras["skipped"]["system:compact_boundary"] == 1
     assert transcript.entries[-2].extras["events"][0]["isCompactSummary"] is True
 
 
 def test_a_compaction_that_does_not_say_what_it_followed() -> None:
     summary = claude_user("s", None, "In short: …", isCompactSummary=True)
-    assert said(the_one(lines([*CLAUDE_LOG, summary]))) == [*WHOLE, "user: In short: …"]
+    assert outline(the_one(lines([*CLAUDE_LOG, summary]))) == [*WHOLE, "user: In short: …"]
 
 
 def side(event: dict[str, Any], **fields: Any) -> dict[str, Any]:
@@ -185,9 +185,9 @@ def test_sub_agents_are_transcripts_of_their_own() -> None:
             ]
         )
     )
-    assert said(main) == ["user: research this", "assistant: Task(c1)", "user: c1 = both found"]
-    assert said(named) == ["user: find the paper", "assistant: Found it."]
-    assert said(unnamed) == ["user: find the book", "assistant: Here."]
+    assert outline(main) == ["user: research this", "assistant: Task(c1)", "user: c1 = both found"]
+    assert outline(named) == ["user: find the paper", "assistant: Found it."]
+    assert outline(unnamed) == ["user: find the book", "assistant: Here."]
     assert [main.id, named.id, unnamed.id] == ["s-1", "s-1/ag7", "s-1/y1"]
     assert named.extras["agentId"] == "ag7"
     assert (main.extras["skipped"], "skipped" in named.extras) == ({"progress": 1}, False)
@@ -195,10 +195,10 @@ def test_sub_agents_are_transcripts_of_their_own() -> None:
 
 def test_the_log_of_a_sub_agent_alone() -> None:
     agent = the_one(lines([side(claude_user("x1", "elsewhere", "find the paper"), agentId="ag7")]))
-    assert (agent.id, said(agent)) == ("s-1/ag7", ["user: find the paper"])
+    assert (agent.id, outline(agent)) == ("s-1/ag7", ["user: find the paper"])
 
 
-def test_what_a_person_typed_while_the_model_worked_is_a_message() -> None:
+def test_queued_prompts_are_messages() -> None:
     queued = {"type": "queued_command", "prompt": "and hurry", "commandMode": "prompt"}
     transcript = the_one(
         lines(
@@ -210,7 +210,7 @@ def test_what_a_person_typed_while_the_model_worked_is_a_message() -> None:
             ]
         )
     )
-    assert said(transcript) == ["user: go", "user: and hurry", "assistant: Yes."]
+    assert outline(transcript) == ["user: go", "user: and hurry", "assistant: Yes."]
     assert transcript.extras["skipped"] == {"attachment": 1}
 
 
@@ -242,24 +242,24 @@ def test_titles(titles: list[dict[str, Any]], expected: str) -> None:
 
 def test_events_that_were_written_twice_count_once() -> None:
     transcript = the_one(lines([*CLAUDE_LOG, *CLAUDE_LOG[2:5]]))
-    assert said(transcript) == WHOLE
+    assert outline(transcript) == WHOLE
     assert transcript.extras["repeated"] == 3
 
 
-def test_blocks_that_are_said_again_count_once() -> None:
+def test_repeated_blocks_count_once() -> None:
     first = claude_block("a1", None, "msg_1", text("Hello."))
     again = claude_block("a2", "a1", "msg_1", text("Hello."))
     again["message"]["content"].append(call("c1"))
-    assert said(the_one(lines([first, again]))) == ["assistant: Hello., Bash(c1)"]
+    assert outline(the_one(lines([first, again]))) == ["assistant: Hello., Bash(c1)"]
 
 
 def test_a_message_whose_parent_is_lost_follows_the_one_before() -> None:
     transcript = the_one(lines([*CLAUDE_LOG, claude_user("u9", "lost", "and now?")]))
-    assert said(transcript) == [*WHOLE, "user: and now?"]
+    assert outline(transcript) == [*WHOLE, "user: and now?"]
     assert transcript.extras["relinked"] == 1
 
 
-def test_what_the_program_prints_as_a_stream() -> None:
+def test_the_stream_format_of_the_program_is_read() -> None:
     def printed(kind: str, content: Any, caller: str | None = None) -> dict[str, Any]:
         message = {"role": kind, "content": content, "id": f"msg_{content}"}
         return {
@@ -282,18 +282,18 @@ def test_what_the_program_prints_as_a_stream() -> None:
             ]
         )
     )
-    assert said(main) == ["user: go", "assistant: Task(c1)", "user: c1 = found"]
-    assert said(agent) == ["user: find it", "assistant: Found."]
+    assert outline(main) == ["user: go", "assistant: Task(c1)", "user: c1 = found"]
+    assert outline(agent) == ["user: find it", "assistant: Found."]
     assert [main.id, agent.id] == ["s-2", "s-2/c1"]
 
 
-def test_a_session_in_which_nothing_was_said() -> None:
+def test_a_session_without_messages_is_read() -> None:
     assert list(read(lines([{"type": "summary", "summary": "…", "leafUuid": "z"}]))) == []
 
 
 def test_a_log_that_is_still_being_written() -> None:
     transcript = the_one(lines(CLAUDE_LOG) + b'{"parentUuid":"a4","isSidechain":fal')
-    assert said(transcript) == WHOLE
+    assert outline(transcript) == WHOLE
     assert transcript.extras["truncated"] == "line 10"
 
 

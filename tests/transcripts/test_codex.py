@@ -7,7 +7,7 @@ import pytest
 from enfold.errors import DialectError
 from enfold.messages import Message, Text
 from enfold.transcripts import problems, read
-from tests.transcripts.files import CODEX_LOG, codex_line, codex_message, lines, said, the_one
+from tests.transcripts.files import CODEX_LOG, codex_line, codex_message, lines, outline, the_one
 
 
 def item(**fields: Any) -> dict[str, Any]:
@@ -21,7 +21,7 @@ def spoken(role: str, content: str) -> dict[str, Any]:
 def test_items_are_entries_and_events_say_nothing_twice() -> None:
     transcript = the_one(lines(CODEX_LOG))
     assert (transcript.format, transcript.dialect) == ("codex", "openai-responses")
-    assert said(transcript) == [
+    assert outline(transcript) == [
         "user: <environment_context>…",
         "user: count the lines",
         "assistant: Reasoning",
@@ -32,7 +32,7 @@ def test_items_are_entries_and_events_say_nothing_twice() -> None:
     assert problems(transcript.conversation().messages) == ()
 
 
-def test_what_the_log_says_of_the_session_is_kept() -> None:
+def test_session_fields_of_the_log_are_kept() -> None:
     transcript = the_one(lines(CODEX_LOG))
     assert transcript.id == "019f"
     assert transcript.system == Message(
@@ -63,7 +63,7 @@ def test_logs_of_bare_items() -> None:
         )
     )
     assert (transcript.format, transcript.id) == ("codex", "c3c4")
-    assert said(transcript) == ["user: hi", "assistant: hello"]
+    assert outline(transcript) == ["user: hi", "assistant: hello"]
     assert transcript.extras["skipped"] == {"record": 2}
 
 
@@ -79,7 +79,7 @@ def test_a_compaction_takes_nothing_away() -> None:
             ]
         )
     )
-    assert said(transcript) == ["user: old words", "assistant: an old answer", "user: new words"]
+    assert outline(transcript) == ["user: old words", "assistant: an old answer", "user: new words"]
     assert transcript.extras["compactions"] == [
         {"after": "#1", "message": "In short: …", "replacement_history": replacement}
     ]
@@ -104,15 +104,15 @@ def test_a_roll_back_leaves_a_branch_behind() -> None:
             ]
         )
     )
-    assert said(transcript)[1:] == ["user: one", "assistant: first", "user: other"]
+    assert outline(transcript)[1:] == ["user: one", "assistant: first", "user: other"]
     assert len(transcript.leaves) == 2
-    assert said(transcript, transcript.leaves[0])[3:5] == ["user: two", "assistant: second"]
+    assert outline(transcript, transcript.leaves[0])[3:5] == ["user: two", "assistant: second"]
 
 
 def test_a_roll_back_of_everything() -> None:
     start = [spoken("user", "one"), spoken("assistant", "first"), rolled_back(7)]
-    assert said(the_one(lines(start))) == []
-    assert said(the_one(lines([*start, spoken("user", "again")]))) == ["user: again"]
+    assert outline(the_one(lines(start))) == []
+    assert outline(the_one(lines([*start, spoken("user", "again")]))) == ["user: again"]
 
 
 def test_a_forked_log_is_named_after_itself() -> None:
@@ -121,11 +121,11 @@ def test_a_forked_log_is_named_after_itself() -> None:
     assert len(forked.entries) == 6
 
 
-def test_what_was_never_sent_is_no_entry() -> None:
+def test_items_that_were_never_sent_are_no_entries() -> None:
     transcript = the_one(
         lines([spoken("user", "hi"), item(type="ghost_snapshot", ghost_commit={})])
     )
-    assert said(transcript) == ["user: hi"]
+    assert outline(transcript) == ["user: hi"]
     assert transcript.extras["skipped"] == {"ghost_snapshot": 1}
 
 

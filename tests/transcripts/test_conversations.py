@@ -10,7 +10,7 @@ from enfold import wire
 from enfold.errors import DialectError
 from enfold.jsontext import dumps
 from enfold.transcripts import read
-from tests.transcripts.files import CONVERSATIONS, assistant, lines, said, the_one, user
+from tests.transcripts.files import CONVERSATIONS, assistant, lines, outline, the_one, user
 
 
 def conversation(*messages: dict[str, Any], **fields: Any) -> bytes:
@@ -21,19 +21,19 @@ def conversation(*messages: dict[str, Any], **fields: Any) -> bytes:
 @pytest.mark.parametrize(
     "content", [lines(CONVERSATIONS), dumps(CONVERSATIONS)], ids=["lines", "array"]
 )
-def test_one_transcript_a_conversation(content: bytes) -> None:
+def test_each_conversation_becomes_a_transcript(content: bytes) -> None:
     one, two = read(content)
     assert (one.format, one.id, one.title) == ("conversations", "one", "")
     assert (two.id, two.title) == ("two", "Second")
     assert one.extras == {"id": "one", "meta": {"n": 1}}
-    assert said(one) == ["user: hi", "assistant: hello"]
-    assert said(two) == ["user: bye"]
+    assert outline(one) == ["user: hi", "assistant: hello"]
+    assert outline(two) == ["user: bye"]
 
 
 def test_bare_arrays_are_conversations_without_a_name() -> None:
     one, two = read(lines([[user("hi")], [user("bye")]]))
-    assert (one.id, one.body, said(one)) == ("", None, ["user: hi"])
-    assert said(two) == ["user: bye"]
+    assert (one.id, one.body, outline(one)) == ("", None, ["user: hi"])
+    assert outline(two) == ["user: bye"]
 
 
 def test_a_conversation_is_rendered_as_it_came() -> None:
@@ -52,14 +52,14 @@ TREE = [
 def test_messages_with_parents_form_a_tree() -> None:
     tree, _ = read(conversation(*TREE))
     assert tree.tip == "t"
-    assert said(tree) == ["user: 2 + 2?", "assistant: Four.", "user: Thanks."]
+    assert outline(tree) == ["user: 2 + 2?", "assistant: Four.", "user: Thanks."]
     assert tree.leaves == ("wrong", "t")
-    assert said(tree, "wrong") == ["user: 2 + 2?", "assistant: Five."]
+    assert outline(tree, "wrong") == ["user: 2 + 2?", "assistant: Five."]
 
 
 def test_the_tip_may_be_given() -> None:
     tree, _ = read(conversation(*TREE, tip="wrong"))
-    assert said(tree) == ["user: 2 + 2?", "assistant: Five."]
+    assert outline(tree) == ["user: 2 + 2?", "assistant: Five."]
 
 
 def test_a_child_may_stand_before_its_parent() -> None:
@@ -100,7 +100,7 @@ def test_a_parent_that_is_named_twice_is_the_nearest_before() -> None:
             assistant("d", id="y", parent_id="m"),
         )
     )
-    assert said(tree) == ["user: a", "assistant: b", "user: c", "assistant: d"]
+    assert outline(tree) == ["user: a", "assistant: b", "user: c", "assistant: d"]
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_every_message_is_on_some_branch(choices: list[int]) -> None:
 
 def test_a_branch_goes_on_only_where_the_file_says_so() -> None:
     transcript = the_one(dumps({"messages": [user("a"), assistant("b", parent_id=None)]}))
-    assert said(transcript) == ["assistant: b"]
+    assert outline(transcript) == ["assistant: b"]
     assert len(transcript.leaves) == 2
 
 
@@ -171,4 +171,4 @@ def test_a_condensed_tree_is_read_as_one_branch() -> None:
             user("e", id="5", parent_id="4"),
         )
     )
-    assert said(tree) == ["user: a", "system: b and c", "assistant: d", "user: e"]
+    assert outline(tree) == ["user: a", "system: b and c", "assistant: d", "user: e"]

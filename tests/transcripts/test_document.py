@@ -8,7 +8,7 @@ from enfold import wire
 from enfold.errors import DialectError, InputError
 from enfold.jsontext import dumps
 from enfold.transcripts import read
-from tests.transcripts.files import assistant, lines, said, the_one, user
+from tests.transcripts.files import assistant, lines, outline, the_one, user
 
 TURNS = [user("hi"), assistant("hello")]
 
@@ -21,11 +21,11 @@ TURNS = [user("hi"), assistant("hello")]
 def test_the_file_is_one_conversation(content: bytes) -> None:
     transcript = the_one(content)
     assert transcript.format == "json"
-    assert said(transcript) == ["user: hi", "assistant: hello"]
+    assert outline(transcript) == ["user: hi", "assistant: hello"]
 
 
 def test_a_single_message_is_a_conversation_of_one() -> None:
-    assert said(the_one(dumps(user("hi")))) == ["user: hi"]
+    assert outline(the_one(dumps(user("hi")))) == ["user: hi"]
 
 
 def test_no_messages_are_a_conversation_too() -> None:
@@ -54,7 +54,7 @@ def test_an_array_is_rendered_as_an_array() -> None:
     assert wire.render(the_one(dumps(TURNS), dialect="openai").conversation()) == TURNS
 
 
-def test_a_body_says_what_stands_beside_the_messages() -> None:
+def test_a_body_keeps_its_other_fields() -> None:
     body = {"model": "m", "system": "Be brief.", "messages": TURNS, "user": "ada"}
     transcript = the_one(dumps(body), dialect="anthropic")
     assert transcript.system is not None

@@ -47,7 +47,7 @@ def test_anything_else_that_is_broken_is_an_error(content: bytes, words: str) ->
     assert str(caught.value).startswith(words)
 
 
-def test_what_is_skipped_is_counted_by_its_kind() -> None:
+def test_skipped_lines_are_counted_by_kind() -> None:
     running = log(b'{"n": 1}\n{"n": 2}\n')
     for kind in ("progress", "summary", "progress"):
         running.skip(kind)

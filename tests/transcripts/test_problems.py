@@ -7,75 +7,78 @@ from enfold.messages import Message, Role, Text, ToolCall, ToolResult
 from enfold.transcripts import problems
 
 
-def said(role: Role, text: str = "…", own: str | None = None) -> Message:
-    return Message(role, (Text(text),), id=own)
+def message(role: Role, text: str = "…", id: str | None = None) -> Message:
+    return Message(role, (Text(text),), id=id)
 
 
 def calls(*ids: str) -> Message:
-    return Message("assistant", tuple(ToolCall(own, "run", "{}") for own in ids))
+    return Message("assistant", tuple(ToolCall(id, "run", "{}") for id in ids))
 
 
 def results(*ids: str) -> Message:
-    return Message("tool", tuple(ToolResult(own, (Text("ok"),)) for own in ids))
+    return Message("tool", tuple(ToolResult(id, (Text("ok"),)) for id in ids))
 
 
-def told(*messages: Message) -> list[str]:
+def problem_texts(*messages: Message) -> list[str]:
     return [str(problem) for problem in problems(messages)]
 
 
 def test_nothing_is_wrong_with_a_whole_conversation() -> None:
     assert (
-        told(said("user", own="1"), calls("a", "b"), results("b"), results("a"), said("user")) == []
+        problem_texts(
+            message("user", id="1"), calls("a", "b"), results("b"), results("a"), message("user")
+        )
+        == []
     )
 
 
 def test_a_result_without_its_call() -> None:
-    assert told(results("a"), calls("a"), results("a")) == [
+    assert problem_texts(results("a"), calls("a"), results("a")) == [
         "messages[0]: a tool result without its call 'a' before it"
     ]
 
 
 def test_a_call_without_a_result() -> None:
-    assert told(calls("a", "b"), results("b"), said("user")) == [
+    assert problem_texts(calls("a", "b"), results("b"), message("user")) == [
         "messages[0]: the call 'a' has no result"
     ]
 
 
 def test_the_last_reply_may_wait_for_its_results() -> None:
-    assert told(said("user"), calls("a", "b"), results("a")) == []
-    assert told(said("user"), calls("a"), calls("b"), results("b")) == []
-    assert told(said("user"), calls("a")) == []
+    assert problem_texts(message("user"), calls("a", "b"), results("a")) == []
+    assert problem_texts(message("user"), calls("a"), calls("b"), results("b")) == []
+    assert problem_texts(message("user"), calls("a")) == []
 
 
 def test_a_second_result() -> None:
-    assert told(calls("a"), results("a"), results("a")) == [
+    assert problem_texts(calls("a"), results("a"), results("a")) == [
         "messages[2]: a second result of the call 'a'"
     ]
 
 
 def test_ids_that_are_used_twice() -> None:
-    assert told(said("user", own="1"), said("assistant", own="2"), said("user", own="1")) == [
-        "messages[2]: the id '1' is that of messages[0] too"
-    ]
-    assert told(calls("a"), results("a"), calls("a"), results("a")) == [
+    assert problem_texts(
+        message("user", id="1"), message("assistant", id="2"), message("user", id="1")
+    ) == ["messages[2]: the id '1' is that of messages[0] too"]
+    assert problem_texts(calls("a"), results("a"), calls("a"), results("a")) == [
         "messages[2]: the call id 'a' is used in messages[0] too"
     ]
 
 
 def test_wires_without_call_ids_cannot_be_checked() -> None:
-    assert told(calls("", ""), results(""), said("user")) == []
+    assert problem_texts(calls("", ""), results(""), message("user")) == []
 
 
 @given(st.lists(st.sampled_from("abc"), max_size=8).map(set), st.booleans())
 def test_calls_with_all_their_results_are_never_a_problem(ids: set[str], apart: bool) -> None:
-    answers = [results(own) for own in ids] if apart else [results(*ids)]
-    assert told(said("user"), calls(*ids), *answers, said("user")) == []
+    answers = [results(id) for id in ids] if apart else [results(*ids)]
+    assert problem_texts(message("user"), calls(*ids), *answers, message("user")) == []
 
 
 @given(
-    st.lists(st.sampled_from([calls("a"), results("a"), results("b"), said("user")]), max_size=9)
+    st.lists(st.sampled_from([calls("a"), results("a"), results("b"), message("user")]), max_size=9)
 )
-def test_problems_are_told_in_order(messages: list[Message]) -> None:
+def test_problems_are_listed_in_order(messages: list[Message]) -> None:
     places = [problem.place for problem in problems(messages)]
     assert places == sorted(places)
     assert all(0 <= int(place[9:-1]) < len(messages) for place in places)

@@ -196,12 +196,12 @@ def test_a_file_that_cannot_be_opened(tmp_path: Path, name: str) -> None:
 
 
 def test_a_stream_that_fails() -> None:
-    class Failing(io.BytesIO):
+    class FailingStream(io.BytesIO):
         def read(self, _size: int | None = -1) -> bytes:
             raise OSError(5, "Input/output error")
 
     words = "cannot be read: Input/output error"
-    with pytest.raises(InputError, match=words), opened(Failing()):
+    with pytest.raises(InputError, match=words), opened(FailingStream()):
         pass
 
 

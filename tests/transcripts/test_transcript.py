@@ -12,8 +12,8 @@ from enfold.transcripts import Transcript, TranscriptEntry
 from enfold.transcripts.transcript import Ids, parents_first
 
 
-def entry(own: str, parent: str | None) -> TranscriptEntry:
-    return TranscriptEntry(Message("user", (Text(own),)), own, parent)
+def entry(id: str, parent: str | None) -> TranscriptEntry:
+    return TranscriptEntry(Message("user", (Text(id),)), id, parent)
 
 
 TREE = Transcript(
@@ -46,7 +46,7 @@ def test_every_branch_ends_at_a_leaf() -> None:
     assert [ids(branch) for branch in TREE.branches()] == ["abc", "ad", "e"]
 
 
-def test_a_conversation_has_what_stands_beside_its_messages() -> None:
+def test_a_conversation_keeps_system_and_tools() -> None:
     prompt = Message("system", (Text("Be brief."),))
     body = {"model": "m", "messages": []}
     conversation = Transcript((), "openai", system=prompt, body=body).conversation()
@@ -55,7 +55,7 @@ def test_a_conversation_has_what_stands_beside_its_messages() -> None:
     assert conversation.messages == ()
 
 
-def test_an_unknown_tip_is_said_to_be_unknown() -> None:
+def test_an_unknown_tip_is_an_error() -> None:
     with pytest.raises(NotFoundError, match="no entry 'z'"):
         TREE.branch("z")
 
@@ -81,16 +81,16 @@ def forests(draw: st.DrawFn) -> dict[str, str | None]:
         for number in range(size)
     }
     order = draw(st.permutations(list(parents)))
-    return {own: parents[own] for own in order}
+    return {id: parents[id] for id in order}
 
 
 @given(forests())
 def test_parents_come_first_and_nothing_else_moves(parents: dict[str, str | None]) -> None:
     order = parents_first(parents)
     assert sorted(order) == sorted(parents)
-    placed = {own: index for index, own in enumerate(order)}
-    assert all(parent is None or placed[parent] < placed[own] for own, parent in parents.items())
-    assert parents_first({own: parents[own] for own in order}) == order
+    placed = {id: index for index, id in enumerate(order)}
+    assert all(parent is None or placed[parent] < placed[id] for id, parent in parents.items())
+    assert parents_first({id: parents[id] for id in order}) == order
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from enfold import transcripts
 from enfold.errors import ConfigError, InputError
 from enfold.jsontext import dumps, loads
 from enfold.transcripts import FORMATS, read, sniff
-from tests.transcripts.files import EXAMPLES, assistant, claude_user, lines, said, user
+from tests.transcripts.files import EXAMPLES, assistant, claude_user, lines, outline, user
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -42,20 +42,20 @@ def test_a_format_may_be_named(name: str) -> None:
 @pytest.mark.parametrize(
     "start", [b"\xef\xbb\xbf", b"\n\n", b"  "], ids=["mark", "lines", "spaces"]
 )
-def test_what_stands_before_does_not_matter(name: str, start: bytes) -> None:
+def test_leading_whitespace_and_marks_do_not_matter(name: str, start: bytes) -> None:
     found = list(read(start + EXAMPLES[name]))
-    assert [said(transcript) for transcript in found] == [
-        said(transcript) for transcript in read(EXAMPLES[name])
+    assert [outline(transcript) for transcript in found] == [
+        outline(transcript) for transcript in read(EXAMPLES[name])
     ]
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_line_ends_and_encodings_do_not_matter(name: str) -> None:
-    expected = [said(transcript) for transcript in read(EXAMPLES[name])]
+    expected = [outline(transcript) for transcript in read(EXAMPLES[name])]
     windows = EXAMPLES[name].replace(b"\n", b"\r\n")
     wide = EXAMPLES[name].decode().encode("utf-16")
-    assert [said(transcript) for transcript in read(windows)] == expected
-    assert [said(transcript) for transcript in read(wide)] == expected
+    assert [outline(transcript) for transcript in read(windows)] == expected
+    assert [outline(transcript) for transcript in read(wide)] == expected
 
 
 def test_a_log_may_begin_with_events_that_tell_nothing() -> None:
@@ -66,7 +66,7 @@ def test_a_log_may_begin_with_events_that_tell_nothing() -> None:
 def test_a_log_of_which_only_one_line_is_whole() -> None:
     assert sniff(lines([{"type": "mode"}]) + b'{"type":') == "json"
     [transcript] = read(lines([claude_user("u1", None, "hi")]) + b'{"type":')
-    assert said(transcript) == ["user: hi"]
+    assert outline(transcript) == ["user: hi"]
 
 
 @pytest.mark.parametrize(
@@ -126,9 +126,9 @@ JSON = st.recursive(
 
 
 def outcome(content: bytes, wanted: str = "auto") -> list[list[str]] | str:
-    """What was said in the file, or the words of the refusal; anything else is a fault."""
+    """Return the messages of the file, or the error; anything else is a fault."""
     try:
-        return [said(transcript) for transcript in read(content, format=wanted)]
+        return [outline(transcript) for transcript in read(content, format=wanted)]
     except InputError as error:
         return str(error)
 
@@ -169,7 +169,7 @@ def test_any_bytes_read_or_are_refused_in_our_words(name: str, data: st.DataObje
         assert outcome(damaged) != ""
 
 
-def test_errors_hold_nothing_that_was_said() -> None:
+def test_errors_contain_no_messages() -> None:
     secret = "the-secret-word"
     content = lines([{"messages": [user(secret), {"role": secret, "content": [secret]}]}] * 2)
     with pytest.raises(InputError) as caught:

@@ -43,16 +43,16 @@ def executable(playwright: Playwright) -> str | None:
     """The browser's program: the one that is named, the system's, or Playwright's own."""
     named = os.environ.get("ENFOLD_TEST_BROWSER")
     found = named or next(filter(None, map(shutil.which, NAMES)), None)
-    own = playwright.chromium.executable_path
-    return found or (own if Path(own).exists() else None)
+    bundled = playwright.chromium.executable_path
+    return found or (bundled if Path(bundled).exists() else None)
 
 
 @dataclass
 class Watch:
-    """What must not happen while a page is open."""
+    """Records faults while a page is open."""
 
     errors: list[str] = field(default_factory=list)
-    outside: list[str] = field(default_factory=list)
+    external_requests: list[str] = field(default_factory=list)
     expected: tuple[str, ...] = ()
     """Parts of errors that a test brings about on purpose."""
     origins: set[str] = field(default_factory=set)
@@ -74,7 +74,7 @@ class Watch:
         """Nothing went wrong in the browser, and nothing was asked of another machine."""
         wrong = [each for each in self.errors if not any(part in each for part in self.expected)]
         assert not wrong, "\n".join(wrong)
-        assert not self.outside, "\n".join(self.outside)
+        assert not self.external_requests, "\n".join(self.external_requests)
 
     def _console(self, message: ConsoleMessage) -> None:
         if message.type == "error":
@@ -88,7 +88,7 @@ class Watch:
         if parts.scheme in {"http", "https"}:
             self.origins.add(f"{parts.scheme}://{parts.netloc}")
         if parts.scheme in {"http", "https", "ws", "wss"} and parts.hostname not in _INSIDE:
-            self.outside.append(request.url)
+            self.external_requests.append(request.url)
 
 
 @asynccontextmanager

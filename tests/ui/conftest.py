@@ -13,8 +13,8 @@ import pytest_asyncio
 from playwright.async_api import Browser, Page, async_playwright, expect
 
 from tests.server.processes import Process, serve
+from tests.ui.api_client import Api
 from tests.ui.browser import FLAGS, PATIENCE, Watch, executable, window
-from tests.ui.filling import Api
 
 HOW = "run `make browser`, or name one in ENFOLD_TEST_BROWSER"
 # Milliseconds. Only a test that fails waits this long, so a busy machine does not matter.

@@ -16,7 +16,7 @@ Given = TypeVar("Given")
 
 
 def in_engine(database: Path, work: Callable[[Engine], Awaitable[Given]]) -> Given:
-    """What the work gives, done with an engine of its own over the database.
+    """Return the result of the work, done with a separate engine over the database.
 
     In a thread of its own too: the browser's driver has the loop of this one.
     """
@@ -30,8 +30,8 @@ def in_engine(database: Path, work: Callable[[Engine], Awaitable[Given]]) -> Giv
 
 
 async def talk(session: Session, turns: int, *, words: int = 40, start: int = 0) -> None:
-    """So many questions and answers, each with a path and a number of its own."""
-    said = [
+    """Return a number of questions and answers, each with its path and number."""
+    messages = [
         message
         for turn in range(start, start + turns)
         for message in (
@@ -39,7 +39,7 @@ async def talk(session: Session, turns: int, *, words: int = 40, start: int = 0)
             assistant(f"Answer {turn}: {turn * 7 + 100} euros. " + "beta " * words),
         )
     ]
-    await session.append(*said)
+    await session.append(*messages)
 
 
 async def read_files(session: Session, number: int = 8) -> None:

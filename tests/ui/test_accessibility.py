@@ -12,8 +12,8 @@ from playwright.async_api import Browser, Page, expect
 
 from tests.cli.processes import ROOT
 from tests.server.processes import Process
+from tests.ui.api_client import Api, talk
 from tests.ui.browser import window
-from tests.ui.filling import Api, talk
 
 AXE = "axe-core@4.14.0"
 CACHE = ROOT / ".cache" / "axe"

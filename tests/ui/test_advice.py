@@ -1,4 +1,4 @@
-"""Advice: what is said of what happened, and what is not."""
+"""Advice: given for the right facts only."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ USELESS = replace(SAVED, tokens=0, spared=0)
         "useful",
     ],
 )
-def test_what_is_said(facts: AdviceFacts, titles: list[str]) -> None:
+def test_the_advice_fits_the_facts(facts: AdviceFacts, titles: list[str]) -> None:
     assert [each.title for each in advise(facts)] == titles
 
 

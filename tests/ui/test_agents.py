@@ -18,8 +18,8 @@ from enfold.messages import Message
 from enfold.testing import assistant
 from enfold.testing.provider import ProviderRequest, StrictProvider
 from tests.server.processes import Process, serve
+from tests.ui.api_client import Api, user
 from tests.ui.browser import window
-from tests.ui.filling import Api, user
 
 MODEL = "claude-opus-4-8"
 CONTEXT = "<system-reminder>\n# claudeMd\nContents of CLAUDE.md:\nWrite tests.\n</system-reminder>"
@@ -140,7 +140,7 @@ async def test_a_session_is_listed_followed_live_and_undone(
     assert not provider.refused
 
 
-async def test_on_a_phone_the_details_come_when_they_are_asked_for(
+async def test_the_details_open_on_request_on_a_phone(
     browser: Browser, server: Process, api: Api
 ) -> None:
     async with (

@@ -9,17 +9,18 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Page, expect
 
-from tests.llm.servers.loopback import Answer, Loopback, Step
+from tests.llm.servers.loopback import Loopback, ScriptedAnswer, Step
 from tests.llm.servers.openai import failed, streamed, whole
-from tests.llm.servers.protocol import KEY, Said
+from tests.llm.servers.protocol import KEY, ScriptedReply
 from tests.server.processes import Process, serve
-from tests.ui.filling import Api
+from tests.ui.api_client import Api
 from tests.ui.test_chat import say
 
-WHOLE = streamed(Said(("It is **", "the tide**.\n\n```python\n", "wait(6)\n```\n")))
-OTHER = streamed(Said(("It is the moon.",)))
-HALF = Answer(
-    (*streamed(Said(("The first words", " and more"))).steps[:2], Step.WAIT), mime=WHOLE.mime
+WHOLE = streamed(ScriptedReply(("It is **", "the tide**.\n\n```python\n", "wait(6)\n```\n")))
+OTHER = streamed(ScriptedReply(("It is the moon.",)))
+HALF = ScriptedAnswer(
+    (*streamed(ScriptedReply(("The first words", " and more"))).steps[:2], Step.WAIT),
+    mime=WHOLE.mime,
 )
 
 
@@ -30,7 +31,7 @@ def server(database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 @asynccontextmanager
-async def answered(api: Api, *answers: Answer) -> AsyncIterator[Loopback]:
+async def answered(api: Api, *answers: ScriptedAnswer) -> AsyncIterator[Loopback]:
     """A model behind the one profile there is, with these answers."""
     async with Loopback(*answers) as model:
         api.profile(
@@ -57,7 +58,7 @@ async def test_an_answer_is_streamed_and_stored(page: Page, server: Process, api
 async def test_the_model_names_a_conversation_that_begins_with_a_long_message(
     page: Page, server: Process, api: Api
 ) -> None:
-    title = whole(Said(("Wrong tide tables",)))
+    title = whole(ScriptedReply(("Wrong tide tables",)))
     async with answered(api, OTHER, title):
         await page.goto(server.address + api.session("named"))
         await say(page, "Could you find out why the tide tables of the harbour are wrong in May?")
@@ -85,12 +86,12 @@ async def test_a_failure_says_what_to_do_and_can_be_tried_again(
     async with answered(api, failed(401), WHOLE):
         await page.goto(server.address + api.session("failing"))
         await say(page, "Why?")
-        told = page.get_by_role("alert").filter(has=page.get_by_role("button", name="Retry"))
-        await expect(told).to_contain_text("key")
+        alert = page.get_by_role("alert").filter(has=page.get_by_role("button", name="Retry"))
+        await expect(alert).to_contain_text("key")
         assert KEY not in await page.content()
-        await told.get_by_role("button", name="Retry").click()
+        await alert.get_by_role("button", name="Retry").click()
         await expect(page.get_by_role("article", name="Model, message 2")).to_be_visible()
-        await expect(told).not_to_be_attached()
+        await expect(alert).not_to_be_attached()
     assert len(api.messages("failing")) == 2
 
 

@@ -12,8 +12,8 @@ from playwright.async_api import Browser, Page, expect
 
 from tests.cli.processes import environment
 from tests.server.processes import Process, serve
+from tests.ui.api_client import Api, user
 from tests.ui.browser import window
-from tests.ui.filling import Api, user
 
 TOKEN = "quite-a-secret"
 
@@ -27,7 +27,7 @@ async def test_the_first_page_comes_up(page: Page, server: Process) -> None:
     await expect(page.get_by_text("No conversation yet.")).to_be_visible()
 
 
-async def test_what_is_not_there_is_said_to_be_missing(page: Page, server: Process) -> None:
+async def test_an_unknown_session_is_called_missing(page: Page, server: Process) -> None:
     await page.goto(f"{server.address}/s/nowhere")
     await expect(page.get_by_role("alert")).to_contain_text("there is no session 'nowhere'")
     await page.get_by_role("link", name="Back to conversations").click()
@@ -61,7 +61,7 @@ async def test_a_sample_can_be_summarized_searched_and_undone(
             await expect(page.get_by_role("button", name="Show earlier messages")).to_be_attached()
 
 
-async def test_whoever_needs_a_token_signs_in_with_it(browser: Browser, tmp_path: Path) -> None:
+async def test_a_server_with_a_token_asks_for_it(browser: Browser, tmp_path: Path) -> None:
     with serve(tmp_path / "chats.db", ENFOLD_TOKEN=TOKEN) as server:
         async with window(browser) as (page, watch):
             watch.expected = ("401",)
@@ -76,7 +76,7 @@ async def test_whoever_needs_a_token_signs_in_with_it(browser: Browser, tmp_path
             await expect(page.get_by_role("textbox", name="Message")).to_be_visible()
             await page.get_by_role("button", name="Sign out").click()
             await expect(page.get_by_label("Access token")).to_be_visible()
-        assert TOKEN not in "".join(server.said)
+        assert TOKEN not in "".join(server.stderr_lines)
 
 
 async def test_open_windows_do_not_hold_up_the_end(browser: Browser, tmp_path: Path) -> None:
@@ -86,9 +86,9 @@ async def test_open_windows_do_not_hold_up_the_end(browser: Browser, tmp_path: P
             await page.goto(f"{server.address}/s/sample")
             await expect(page.get_by_role("article").last).to_be_visible()
             assert server.stop() == 0
-        told = "".join(server.said)
-        assert "graceful shutdown exceeded" not in told
-        assert "mistake" not in told
+        log = "".join(server.stderr_lines)
+        assert "graceful shutdown exceeded" not in log
+        assert "mistake" not in log
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "http://127.0.0.1:1"])
@@ -111,12 +111,12 @@ def test_without_the_library_the_rest_is_served(tmp_path: Path) -> None:
         assert httpx.get(f"{server.address}/readyz", timeout=60).status_code == 200
         assert httpx.get(server.address, timeout=60).status_code == 404
         assert server.stop() == 0
-    told = "".join(server.said)
-    assert "pip install 'enfold[ui]'" in told
-    assert "in a browser" not in told
+    log = "".join(server.stderr_lines)
+    assert "pip install 'enfold[ui]'" in log
+    assert "in a browser" not in log
 
 
-def test_whoever_does_without_it_does_not_load_it() -> None:
+def test_the_server_without_ui_does_not_load_nicegui() -> None:
     program = "import sys, enfold.cli, enfold.server; sys.exit('nicegui' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], env=environment(), check=False)
     assert done.returncode == 0

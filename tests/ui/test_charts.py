@@ -1,4 +1,4 @@
-"""What the chart library is told."""
+"""Options for the chart library."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_money_has_an_axis_of_its_own() -> None:
     assert [each["yAxisIndex"] for each in found["series"]] == [0, 1]
 
 
-def test_one_series_needs_no_legend_and_days_without_figures_stay_open() -> None:
+def test_a_single_series_has_no_legend_and_gaps_are_connected() -> None:
     found = options(["a", "b"], [Series("share", [10, None], "line")], "%")
     assert not found["legend"]["show"]
     assert found["yAxis"][0]["axisLabel"]["formatter"] == "{value} %"

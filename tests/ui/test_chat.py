@@ -8,8 +8,8 @@ import pytest
 from playwright.async_api import Browser, Page, expect
 
 from tests.server.processes import Process
+from tests.ui.api_client import Api, assistant, talk, user
 from tests.ui.browser import window
-from tests.ui.filling import Api, assistant, talk, user
 
 CALL = {
     "role": "assistant",
@@ -45,7 +45,7 @@ async def test_without_a_profile_words_are_kept_and_it_says_how_to_add_one(
     assert next(m["message"]["content"] for m in api.messages("alone")) == "Keep **this**"
 
 
-async def test_what_is_said_is_never_done(page: Page, server: Process, api: Api) -> None:
+async def test_markup_in_messages_is_never_executed(page: Page, server: Process, api: Api) -> None:
     evil = "<img src=x onerror=\"document.title='taken'\"><script>document.title='taken'</script>"
     result = {**RESULT, "content": evil}
     path = api.session(
@@ -145,10 +145,10 @@ async def test_commands_are_completed_and_done(page: Page, server: Process, api:
     await field.press("Tab")
     await expect(field).to_have_value("/context")
     await field.press("Enter")
-    told = page.get_by_role("complementary", name="Command output")
-    await expect(told).to_contain_text("counted with")
-    await told.get_by_role("button", name="Dismiss").click()
-    await expect(told).not_to_be_attached()
+    output = page.get_by_role("complementary", name="Command output")
+    await expect(output).to_contain_text("counted with")
+    await output.get_by_role("button", name="Dismiss").click()
+    await expect(output).not_to_be_attached()
     await say(page, "/nonsense")
     await expect(page.get_by_text("no command /nonsense")).to_be_visible()
     await expect(page.get_by_role("textbox", name="Message")).to_have_value("/nonsense")

@@ -1,4 +1,4 @@
-"""The context bar: what is in the context, how full it is, and the budget in words."""
+"""The context bar: the parts of the context, its share, and the budget in words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from tests.server.processes import Process
-from tests.ui.filling import Api, talk, user
+from tests.ui.api_client import Api, talk, user
 
 WINDOW = 4_000
 
@@ -20,7 +20,7 @@ def path(api: Api) -> str:
     return api.session("bar", *talk(30), model="test:small")
 
 
-async def test_it_says_how_full_the_context_is_and_of_what(
+async def test_the_bar_shows_the_share_and_its_parts(
     page: Page, server: Process, path: str
 ) -> None:
     await page.goto(server.address + path)
@@ -36,7 +36,7 @@ async def test_it_says_how_full_the_context_is_and_of_what(
 
 
 @pytest.mark.parametrize(("share", "level"), [(0.85, "warm"), (0.97, "full")])
-async def test_it_warns_in_time(
+async def test_the_bar_warns_at_its_levels(
     page: Page, server: Process, api: Api, share: float, level: str
 ) -> None:
     words = int(WINDOW * 0.95 * share / 20)
@@ -49,7 +49,9 @@ async def test_it_warns_in_time(
     await expect(advice).to_be_visible()
 
 
-async def test_it_is_live(page: Page, server: Process, api: Api, path: str) -> None:
+async def test_the_bar_follows_new_messages(
+    page: Page, server: Process, api: Api, path: str
+) -> None:
     await page.goto(server.address + path)
     share = page.locator(".ef-share")
     await expect(share).to_be_visible()
@@ -58,7 +60,7 @@ async def test_it_is_live(page: Page, server: Process, api: Api, path: str) -> N
     await expect(share).not_to_have_text(before)
 
 
-async def test_it_measures_the_chosen_model_and_shows_a_changed_limit_at_once(
+async def test_the_bar_measures_the_chosen_model_and_shows_a_changed_limit_at_once(
     page: Page, server: Process, api: Api
 ) -> None:
     fields = {"provider": "compatible", "base_url": "http://127.0.0.1:9/v1"}

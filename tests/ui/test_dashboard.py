@@ -13,7 +13,7 @@ from enfold.sample import sample_messages
 from tests.cli.processes import run_in_pipes
 from tests.server.processes import Process
 from tests.ui.browser import window
-from tests.ui.settings.conftest import Api, fits
+from tests.ui.settings.conftest import SettingsApi, fits
 
 
 def _fill(server: Process) -> tuple[int, int]:
@@ -21,7 +21,7 @@ def _fill(server: Process) -> tuple[int, int]:
     messages = wire.render(Conversation(sample_messages(1), "openai"), "openai")
     freed = []
     with httpx.Client(base_url=f"{server.address}/api", timeout=300) as client:
-        api = Api(client)
+        api = SettingsApi(client)
         api.set(model="openai:gpt-4o")
         for id, strategy in (("one", "native"), ("two", "truncation")):
             api.ask("POST", "/sessions", json={"id": id, "title": f"Session {id}"})
@@ -42,7 +42,7 @@ def _fill(server: Process) -> tuple[int, int]:
     return freed[0], freed[1]
 
 
-async def test_what_was_saved_and_what_to_do(page: Page, server: Process) -> None:
+async def test_the_dashboard_shows_savings_and_advice(page: Page, server: Process) -> None:
     await page.goto(f"{server.address}/dashboard")
     await expect(page.get_by_text("No compressions and no model calls")).to_be_visible()
     native, truncation = _fill(server)
@@ -88,7 +88,7 @@ async def test_what_was_saved_and_what_to_do(page: Page, server: Process) -> Non
 def _recall(server: Process) -> None:
     """A question to a history, through the API."""
     with httpx.Client(base_url=f"{server.address}/api", timeout=300) as client:
-        api = Api(client)
+        api = SettingsApi(client)
         api.ask("POST", "/sessions", json={"id": "recalled"})
         messages = [{"role": "user", "content": "Ada brings the lanterns."}]
         api.ask("POST", "/sessions/recalled/messages", json={"messages": messages})
@@ -117,7 +117,7 @@ async def test_another_time_can_be_chosen(page: Page, server: Process) -> None:
     await expect(page.get_by_role("region", name="Charts").locator("svg").first).to_be_visible()
 
 
-async def test_on_a_phone_in_the_dark(browser: Browser, server: Process) -> None:
+async def test_the_page_fits_a_phone_in_dark_mode(browser: Browser, server: Process) -> None:
     async with window(browser, width=390, height=800, dark=True) as (page, _):
         await page.goto(f"{server.address}/dashboard")
         await expect(page.get_by_role("region", name="Totals")).to_be_visible()

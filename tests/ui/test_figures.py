@@ -38,7 +38,7 @@ def test_a_share_is_not_rounded_to_nothing_or_to_all(value: float, text: str) ->
         (-5, "now"),
     ],
 )
-def test_how_long_ago(seconds: int, text: str) -> None:
+def test_ages_are_written_in_words(seconds: int, text: str) -> None:
     assert age_text(NOON - timedelta(seconds=seconds), NOON) == text
 
 

@@ -18,7 +18,7 @@ async def test_colours_are_remembered(page: Page, server: Process) -> None:
     await expect(page.locator("body.body--dark")).to_be_attached()
 
 
-async def test_on_a_phone_the_sessions_make_room(browser: Browser, server: Process) -> None:
+async def test_the_list_of_sessions_is_hidden_on_a_phone(browser: Browser, server: Process) -> None:
     async with window(browser, width=390, height=800) as (page, _):
         await page.goto(server.address)
         pages = page.get_by_role("navigation", name="Pages")

@@ -1,4 +1,4 @@
-"""Highlights: what a search finds is marked, and nothing that was said becomes markup."""
+"""Highlights: matches are marked, and no message becomes markup."""
 
 from __future__ import annotations
 

@@ -41,12 +41,12 @@ def server(database: Path) -> Iterator[Process]:
         yield process
 
 
-async def open_history(page: Page, server: Process, session: str = "long", asked: str = "") -> None:
-    await page.goto(f"{server.address}/s/{session}/history{asked}")
+async def open_history(page: Page, server: Process, session: str = "long", query: str = "") -> None:
+    await page.goto(f"{server.address}/s/{session}/history{query}")
     await expect(page.get_by_text("Full history, not the active context")).to_be_visible()
 
 
-async def test_it_says_that_it_is_not_the_active_context_and_leads_back(
+async def test_the_history_is_marked_as_not_active_and_links_back(
     page: Page, server: Process
 ) -> None:
     await open_history(page, server)
@@ -54,7 +54,7 @@ async def test_it_says_that_it_is_not_the_active_context_and_leads_back(
     await expect(page).to_have_url(f"{server.address}/s/long")
 
 
-async def test_it_opens_at_its_end_and_turns_pages(page: Page, server: Process) -> None:
+async def test_the_history_opens_at_its_end_and_has_pages(page: Page, server: Process) -> None:
     await open_history(page, server)
     pages = page.get_by_role("navigation", name="History pages").first
     await expect(pages).to_contain_text("Messages 101 to 120 of 120")
@@ -68,7 +68,7 @@ async def test_every_message_says_whether_the_model_is_sent_it(page: Page, serve
     await open_history(page, server)
     newest = page.locator("#m120")
     await expect(newest.get_by_text("in context")).to_be_visible()
-    await open_history(page, server, asked="?m=2")
+    await open_history(page, server, query="?m=2")
     await page.locator("#m2").get_by_role("link", name="summarized").click()
     await expect(page.get_by_role("region", name="This compression")).to_be_visible()
 
@@ -107,8 +107,8 @@ async def test_a_question_is_answered_by_recall(page: Page, server: Process) -> 
     await expect(found.get_by_role("link").filter(has_text="docs/file_7.md").first).to_be_visible()
 
 
-async def test_what_is_not_there_is_said_not_to_be(page: Page, server: Process) -> None:
-    await open_history(page, server, asked="?q=zeppelin")
+async def test_a_search_without_a_hit_says_so(page: Page, server: Process) -> None:
+    await open_history(page, server, query="?q=zeppelin")
     await expect(page.get_by_text("No results for")).to_be_visible()
 
 
@@ -125,13 +125,13 @@ async def test_another_branch_can_be_read(page: Page, server: Process) -> None:
     await expect(page).to_have_url(re.compile("branch="))
 
 
-async def test_what_was_said_is_shown_and_not_done(page: Page, server: Process) -> None:
+async def test_markup_in_the_history_is_shown_and_not_executed(page: Page, server: Process) -> None:
     await open_history(page, server, "odd%20%2F%20one")
     await expect(page.get_by_text(HOSTILE)).to_be_visible()
     await expect(page).to_have_title("Full history · enfold")
 
 
-async def test_nothing_was_said_yet(page: Page, server: Process) -> None:
+async def test_an_empty_history_says_so(page: Page, server: Process) -> None:
     await open_history(page, server, "empty")
     await expect(page.get_by_text("No messages yet.")).to_be_visible()
 
@@ -141,13 +141,11 @@ async def test_ten_thousand_messages_are_there_at_once(page: Page, server: Proce
     await open_history(page, server, "huge")
     await expect(page.get_by_text("Messages 9,951 to 10,000 of 10,000").first).to_be_visible()
     assert await page.locator("article").count() == 50
-    print(f"opened in {perf_counter() - started:.2f} s")  # noqa: T201 - for whoever measures
+    print(f"opened in {perf_counter() - started:.2f} s")  # noqa: T201 - for measurements
 
 
 @pytest.mark.parametrize("session", ["long", "odd%20%2F%20one"])
-async def test_on_a_phone_nothing_is_wider_than_the_page(
-    browser: Browser, server: Process, session: str
-) -> None:
+async def test_the_history_fits_a_phone(browser: Browser, server: Process, session: str) -> None:
     async with window(browser, width=390, height=800, dark=True) as (page, _):
         await open_history(page, server, session)
         assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth")

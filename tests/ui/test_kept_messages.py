@@ -9,14 +9,14 @@ import pytest
 from playwright.async_api import Page, expect
 
 from tests.llm.servers.openai import failed, streamed
-from tests.llm.servers.protocol import KEY, Said
+from tests.llm.servers.protocol import KEY, ScriptedReply
 from tests.server.processes import Process, serve
-from tests.ui.filling import Api, talk
+from tests.ui.api_client import Api, talk
 from tests.ui.test_answers import answered
 from tests.ui.test_chat import say
 
-FIRST = streamed(Said(("It is the tide.",)))
-SECOND = streamed(Said(("It is the moon.",)))
+FIRST = streamed(ScriptedReply(("It is the tide.",)))
+SECOND = streamed(ScriptedReply(("It is the moon.",)))
 
 
 @pytest.fixture(scope="module")

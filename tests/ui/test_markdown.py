@@ -1,4 +1,4 @@
-"""Markdown: what is said is shown as it is meant, and nothing that is said is ever done."""
+"""Markdown: messages are rendered, and nothing in them is executed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OURS = re.compile(
 )
 
 
-def test_it_is_shown_as_it_is_meant() -> None:
+def test_markdown_is_rendered() -> None:
     assert render("**now** and `then`") == "<p><strong>now</strong> and <code>then</code></p>\n"
     assert "<td>1</td>" in render("|a|\n|-|\n|1|")
 

@@ -10,9 +10,9 @@ from playwright.async_api import Browser, Locator, Page, expect
 
 from enfold.engine import Engine
 from tests.server.processes import Process
+from tests.ui.api_client import Api, assistant, talk, user
 from tests.ui.browser import window
 from tests.ui.compression.test_names import nameless
-from tests.ui.filling import Api, assistant, talk, user
 from tests.ui.talks import in_engine
 from tests.ui.test_chat import CALL, RESULT
 

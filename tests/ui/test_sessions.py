@@ -9,7 +9,7 @@ from pathlib import Path
 from playwright.async_api import Locator, Page, expect
 
 from tests.server.processes import Process
-from tests.ui.filling import Api, assistant, talk, user
+from tests.ui.api_client import Api, assistant, talk, user
 
 
 def listed(page: Page) -> Locator:
@@ -22,7 +22,7 @@ async def choose(page: Page, session: str, item: str) -> None:
     await page.get_by_role("menu").get_by_text(item, exact=True).click()
 
 
-async def test_one_is_begun_and_named(page: Page, server: Process) -> None:
+async def test_a_session_is_created_and_named(page: Page, server: Process) -> None:
     await page.goto(server.address)
     await page.get_by_role("button", name="New conversation").click()
     await expect(page).to_have_url(re.compile("/s/chat-"))
@@ -32,7 +32,7 @@ async def test_one_is_begun_and_named(page: Page, server: Process) -> None:
     await expect(listed(page)).to_contain_text("The quay <b>today</b>")
 
 
-async def test_one_is_called_after_what_is_said_in_it_first(page: Page, server: Process) -> None:
+async def test_a_session_is_titled_after_its_first_message(page: Page, server: Process) -> None:
     await page.goto(server.address)
     before = page.url
     await page.get_by_role("button", name="New conversation").click()
@@ -43,14 +43,16 @@ async def test_one_is_called_after_what_is_said_in_it_first(page: Page, server: 
     await expect(listed(page)).to_contain_text("When does the ferry leave?")
 
 
-async def test_what_comes_from_elsewhere_is_listed(page: Page, server: Process, api: Api) -> None:
+async def test_sessions_created_elsewhere_are_listed(page: Page, server: Process, api: Api) -> None:
     await page.goto(server.address)
     await expect(listed(page)).to_be_attached()
     api.session("from-a-program", user("x"), title="Made by a program")
     await expect(listed(page)).to_contain_text("Made by a program")
 
 
-async def test_one_is_deleted_only_if_that_is_meant(page: Page, server: Process, api: Api) -> None:
+async def test_a_session_is_deleted_only_after_a_confirmation(
+    page: Page, server: Process, api: Api
+) -> None:
     api.session("doomed", user("x"), title="The doomed one")
     await page.goto(f"{server.address}/s/doomed")
     await choose(page, "The doomed one", "Delete")
@@ -62,7 +64,7 @@ async def test_one_is_deleted_only_if_that_is_meant(page: Page, server: Process,
     await expect(listed(page)).not_to_contain_text("doomed")
 
 
-async def test_they_are_searched_by_title_and_by_what_was_said(
+async def test_sessions_are_searched_by_title_and_by_message(
     page: Page, server: Process, api: Api
 ) -> None:
     api.session("one", user("about the lighthouse"), title="Alpha talk")
@@ -85,7 +87,7 @@ async def test_a_search_without_a_find_says_so(page: Page, server: Process) -> N
     await expect(listed(page)).to_contain_text("No results for “zyxwv”.")
 
 
-async def test_one_leaves_as_a_file(page: Page, server: Process, api: Api) -> None:
+async def test_a_session_is_exported_as_a_file(page: Page, server: Process, api: Api) -> None:
     await page.goto(server.address + api.session("leaving", user("a"), assistant("b")))
     async with page.expect_download() as download:
         await choose(page, "leaving", "Export")
@@ -97,7 +99,9 @@ def _contents(file: Path) -> list[str]:
     return [each["message"]["content"] for each in entries]
 
 
-async def test_what_is_done_here_is_in_the_audit_log(page: Page, server: Process, api: Api) -> None:
+async def test_the_audit_log_records_actions_of_the_ui(
+    page: Page, server: Process, api: Api
+) -> None:
     path = api.session("watched", *talk(30, 40), title="Watched talk")
     api.compress("watched")
     await page.goto(server.address + path)

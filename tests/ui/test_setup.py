@@ -8,17 +8,17 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Browser, Page, expect
 
-from tests.llm.servers.loopback import Answer, Loopback
+from tests.llm.servers.loopback import Loopback, ScriptedAnswer
 from tests.llm.servers.openai import failed, streamed, whole
-from tests.llm.servers.protocol import KEY, Said
+from tests.llm.servers.protocol import KEY, ScriptedReply
 from tests.server.processes import serve
+from tests.ui.api_client import Api
 from tests.ui.browser import window
-from tests.ui.filling import Api
 from tests.ui.test_chat import say
 
-LISTED = Answer.of({"data": [{"id": "tiny"}, {"id": "large"}]})
-READY = whole(Said(("ready",)))
-HELLO = streamed(Said(("Hello from the model.",)))
+LISTED = ScriptedAnswer.of({"data": [{"id": "tiny"}, {"id": "large"}]})
+READY = whole(ScriptedReply(("ready",)))
+HELLO = streamed(ScriptedReply(("Hello from the model.",)))
 
 
 @pytest.fixture

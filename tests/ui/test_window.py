@@ -1,4 +1,4 @@
-"""A window: what is done in it is written down, whatever comes of it."""
+"""A window: its actions are logged, failed ones too."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from enfold.ui.window import Window
 
 @dataclass(frozen=True)
 class Ann:
-    """Somebody with a token."""
+    """A caller with a token."""
 
     name: str = "ann"
     namespace: str = "hers"
@@ -37,7 +37,7 @@ async def _logged(engine: Engine) -> list[tuple[str, str, int, str | None]]:
     return [(each.actor, each.action, each.status, each.session) for each in found]
 
 
-async def test_what_is_done_is_written_down(engine: Engine) -> None:
+async def test_the_window_logs_its_actions(engine: Engine) -> None:
     async with Window(engine, Ann()).audited("undo", "chat"):
         pass
     assert await _logged(engine) == [("ann", "UI undo", 200, "chat")]

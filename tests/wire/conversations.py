@@ -72,7 +72,7 @@ conversations = st.builds(
 
 
 def without_extras(value: Any) -> Any:
-    """What was said, whatever wire it came by: all typed fields, and no extras."""
+    """Return all typed fields of a conversation, without extras."""
     if isinstance(value, tuple):
         return tuple(without_extras(item) for item in value)
     fields = getattr(value, "__dataclass_fields__", None)

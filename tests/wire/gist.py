@@ -1,4 +1,4 @@
-"""The gist of a conversation: what it says in every dialect, however each of them says it.
+"""The gist of a conversation: its content, equal in every dialect.
 
 A system message that opens is the system prompt. A tool's results are said by the user's side;
 neighbouring messages of one side are one turn. A failed result says so, by a flag or in words.
@@ -32,9 +32,9 @@ FAILURE = "Error: "
 
 
 def gist(conversation: Conversation) -> dict[str, Any]:
-    """What the conversation says."""
-    beside = () if conversation.system is None else (conversation.system,)
-    messages = (*beside, *conversation.messages)
+    """Return the content of the conversation."""
+    systems = () if conversation.system is None else (conversation.system,)
+    messages = (*systems, *conversation.messages)
     prompts = takewhile(_is_system, messages)
     spoken = dropwhile(_is_system, messages)
     numbers: dict[str, int] = {}
@@ -82,15 +82,15 @@ def _object(arguments: Any) -> Any:
 
 
 def _words(parts: Iterable[Part], *, is_error: bool) -> str:
-    said = [part for part in parts if isinstance(part, Data | Text)]
-    written = [part.text if isinstance(part, Text) else dump_text(part.value) for part in said]
+    texts = [part for part in parts if isinstance(part, Data | Text)]
+    written = [part.text if isinstance(part, Text) else dump_text(part.value) for part in texts]
     unwrapped = [_unwrapped(text) for text in written]
     has_failed = is_error or any(failed for failed, _ in unwrapped)
     return (FAILURE if has_failed else "") + "\n\n".join(text for _, text in unwrapped)
 
 
 def _unwrapped(text: str) -> tuple[bool, str]:
-    """Whether a tool failed, and what it said, out of all that other dialects wrapped it in.
+    """Return whether a tool failed and its output, unwrapped from the forms of dialects.
 
     Gemini has to put a text into an object, and others can flag a failure in words only; both
     happen again on every visit.
@@ -104,7 +104,7 @@ def _unwrapped(text: str) -> tuple[bool, str]:
         except InputError:
             return has_failed, text
         match value:
-            case {"output": str(said), **rest} | {"error": str(said), **rest} if not rest:
-                text = said
+            case {"output": str(texts), **rest} | {"error": str(texts), **rest} if not rest:
+                text = texts
             case _:
                 return has_failed, text

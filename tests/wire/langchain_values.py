@@ -82,7 +82,7 @@ contents = texts | st.lists(
 @st.composite
 def _calls(draw: st.DrawFn) -> dict[str, Any]:
     """The fields of an `ai` message that hold calls, its content among them."""
-    said = draw(texts)
+    text = draw(texts)
     content: list[Any] = draw(st.lists(st.one_of(texts, text_blocks, thoughts), max_size=3))
     fields: dict[str, Any] = {}
     additional: dict[str, Any] = draw(
@@ -119,7 +119,7 @@ def _calls(draw: st.DrawFn) -> dict[str, Any]:
                 fields.setdefault(place, []).append(places[place])
     if draw(st.booleans()):
         additional["function_call"] = {"name": draw(names), "arguments": "{}"}
-    return {**fields, "content": content or said, "additional_kwargs": additional}
+    return {**fields, "content": content or text, "additional_kwargs": additional}
 
 
 replies = _calls().map(lambda fields: {"type": "ai", **fields})
@@ -135,7 +135,7 @@ _shared = objects(
     id=_null_or_texts,
     usage_metadata=st.none() | st.just({"input_tokens": 2, "output_tokens": 1, "total_tokens": 3}),
 )
-_own: dict[str, Objects] = {
+_fields_by_type: dict[str, Objects] = {
     "human": objects({"content": contents}),
     "system": objects({"content": contents}),
     "ai": _calls(),
@@ -156,9 +156,9 @@ _own: dict[str, Objects] = {
 def messages_in(draw: st.DrawFn, *shapes: str) -> dict[str, Any]:
     """Messages of any type, in one of the shapes."""
     type_ = draw(st.sampled_from(sorted(CLASSES)))
-    own = draw(_own[type_.removesuffix("MessageChunk").lower()])
+    fields = draw(_fields_by_type[type_.removesuffix("MessageChunk").lower()])
     shape = draw(st.sampled_from(shapes))
-    made: dict[str, Any] = make_message(shape, type_, {"type": type_, **draw(_shared), **own})
+    made: dict[str, Any] = make_message(shape, type_, {"type": type_, **draw(_shared), **fields})
     return made
 
 

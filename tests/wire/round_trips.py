@@ -35,7 +35,7 @@ names = st.from_regex(r"[a-z][a-z_]{0,8}", fullmatch=True)
 def objects(
     required: dict[str, st.SearchStrategy[Json]], **optional: st.SearchStrategy[Json]
 ) -> st.SearchStrategy[dict[str, Json]]:
-    """Objects with these fields and one that nobody has heard of yet, in any order."""
+    """Objects with these fields and one unknown field, in any order."""
     fields = st.fixed_dictionaries(required, optional={**optional, "x_future": json_values})
     return st.builds(_shuffled, fields, st.randoms(use_true_random=False))
 

@@ -65,23 +65,23 @@ LOOP: dict[str, Any] = {
 }
 
 
-# What comes in
+# Parsing
 
 
 def test_a_request_is_read_into_typed_values() -> None:
     conversation = anthropic.parse(LOOP)
-    asked, said, answered = conversation.messages
+    question, reply, answered = conversation.messages
     assert conversation.system == Message(
         "system", (Text("Be brief.", LOOP["system"][0]),), dialect="anthropic"
     )
-    assert asked.parts == (Text("What is in the file?"),)
-    assert [type(part) for part in said.parts] == [Reasoning, Reasoning, Text, ToolCall]
-    assert said.parts[0] == Reasoning("Look first.", LOOP["messages"][1]["content"][0])
+    assert question.parts == (Text("What is in the file?"),)
+    assert [type(part) for part in reply.parts] == [Reasoning, Reasoning, Text, ToolCall]
+    assert reply.parts[0] == Reasoning("Look first.", LOOP["messages"][1]["content"][0])
     assert answered.role == "user"
-    assert isinstance(said.parts[3], ToolCall)
+    assert isinstance(reply.parts[3], ToolCall)
     assert isinstance(answered.parts[0], ToolResult)
-    assert said.parts[3].arguments == {"path": "a.txt"}
-    assert said.parts[3].id == answered.parts[0].call_id == "toolu_1"
+    assert reply.parts[3].arguments == {"path": "a.txt"}
+    assert reply.parts[3].id == answered.parts[0].call_id == "toolu_1"
     assert answered.parts[0].parts == (Text("hello"),)
     assert [(tool.name, tool.parameters) for tool in conversation.tools] == [
         ("read", {"type": "object"}),
@@ -133,7 +133,7 @@ def test_a_message_keeps_the_id_that_it_came_with() -> None:
     assert anthropic.parse_message({"role": "user", "content": "x", "id": 7}).id is None
 
 
-# What goes out again
+# Rendering
 
 
 def test_real_conversations_come_back_as_they_were(data_dir: Path) -> None:
@@ -250,7 +250,7 @@ def test_a_tool_can_be_added() -> None:
     ]
 
 
-# What is refused
+# Refused values
 
 
 @pytest.mark.parametrize(
@@ -307,7 +307,7 @@ def test_a_tool_can_be_added() -> None:
         ({"messages": [], "tools": [{"name": "a", "input_schema": 1}]}, "tools[0].input_schema"),
     ],
 )
-def test_what_is_wrong_is_refused_with_its_place(value: Any, place: str) -> None:
+def test_errors_name_the_place(value: Any, place: str) -> None:
     with pytest.raises(DialectError) as caught:
         anthropic.parse(value)
     assert caught.value.place == place
@@ -372,7 +372,7 @@ def test_a_conversation_from_elsewhere_is_translated() -> None:
     }
 
 
-def test_prompts_beside_and_before_the_messages_become_one() -> None:
+def test_system_prompts_in_the_field_and_in_messages_become_one() -> None:
     conversation = Conversation(
         messages=(Message("system", (Text("Second."),)), Message("user", (Text("Hi"),))),
         system=Message("system", (Text("First."),)),
@@ -442,8 +442,8 @@ def test_ids_that_anthropic_refuses_are_spelt_out_alike_in_call_and_result() -> 
             Message("tool", (ToolResult("f.run:0"), ToolResult("f_run:0"))),
         )
     )
-    _, said, answered = anthropic.render(conversation)
-    ids = [block["id"] for block in said["content"]]
+    _, reply, answered = anthropic.render(conversation)
+    ids = [block["id"] for block in reply["content"]]
     assert ids == [block["tool_use_id"] for block in answered["content"]]
     assert ids == ["f_2erun_3a0", "f_run_3a0"]
 
@@ -457,8 +457,8 @@ def test_calls_that_came_without_ids_are_given_one() -> None:
         ),
         dialect="openai",
     )
-    _, said, answered = anthropic.render(conversation)
-    assert said["content"][0]["id"] == answered["content"][0]["tool_use_id"] == "run_231"
+    _, reply, answered = anthropic.render(conversation)
+    assert reply["content"][0]["id"] == answered["content"][0]["tool_use_id"] == "run_231"
 
 
 def test_a_message_made_by_hand_leaves_its_neighbours_as_they_were() -> None:
@@ -482,7 +482,7 @@ def test_a_thought_made_by_hand_in_this_dialect_is_written() -> None:
 
 
 @given(gemini_values.values)
-def test_whatever_gemini_says_becomes_turns_that_anthropic_takes(value: Any) -> None:
+def test_gemini_conversations_become_valid_anthropic_turns(value: Any) -> None:
     rendered = anthropic.render(gemini.parse(value))
     messages = rendered if isinstance(rendered, list) else rendered["messages"]
     for index, message in enumerate(messages):

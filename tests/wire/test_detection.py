@@ -36,7 +36,7 @@ def _has_no_system(value: Any) -> bool:
 
 
 def _has_a_known_item(value: Any) -> bool:
-    """False for items that nobody has seen yet, all of them or one that looks like a message."""
+    """Return False for unknown items, all of them or one that looks like a message."""
     if not isinstance(value, list) or not value:
         return True
     if any(item.get("type") == "item_of_next_year" and "role" in item for item in value):
@@ -57,7 +57,7 @@ def _has_messages(value: Any) -> bool:
     return bool(value["messages"] if isinstance(value, dict) else value)
 
 
-OWN: dict[str, tuple[Values, Callable[[Any], bool]]] = {
+DIALECT_VALUES: dict[str, tuple[Values, Callable[[Any], bool]]] = {
     "openai": (openai_values.conversations, _has_no_system),
     "openai-responses": (openai_responses_values.conversations, _has_a_known_item),
     "anthropic": (anthropic_values.values, lambda _: True),
@@ -68,21 +68,21 @@ OWN: dict[str, tuple[Values, Callable[[Any], bool]]] = {
 """What each dialect writes, and which of it has something in it to know the dialect by."""
 
 
-@pytest.mark.parametrize("name", OWN)
+@pytest.mark.parametrize("name", DIALECT_VALUES)
 @given(data=st.data())
 def test_a_dialect_is_detected_or_another_that_reads_the_same(
     name: str, data: st.DataObject
 ) -> None:
-    values, can_be_known = OWN[name]
+    values, can_be_known = DIALECT_VALUES[name]
     value = data.draw(values)
     assume(can_be_known(value))
     found = wire.detect(value)
     if found != name:
-        own, other = wire.parse(value, name), wire.parse(value, found)
-        assert _said(other) == _said(own)
+        expected, other = wire.parse(value, name), wire.parse(value, found)
+        assert _typed_fields(other) == _typed_fields(expected)
 
 
-def _said(conversation: Conversation) -> Any:
+def _typed_fields(conversation: Conversation) -> Any:
     """All typed fields; an empty id is none."""
     messages = (replace(message, id=message.id or None) for message in conversation.messages)
     return without_extras(replace(conversation, messages=tuple(messages)))
@@ -157,15 +157,15 @@ def test_signs_that_contradict_each_other_are_refused(pair: tuple[str, str]) -> 
 
 
 def test_two_conversations_in_one_body_are_refused() -> None:
-    said = [{"role": "user", "content": "Hi"}]
+    messages = [{"role": "user", "content": "Hi"}]
     with pytest.raises(DialectError, match=r"body\.input: text.*body\.messages: array"):
-        wire.detect({"messages": said, "input": "Hi"})
+        wire.detect({"messages": messages, "input": "Hi"})
 
 
 @pytest.mark.parametrize(
     "value", [None, 5, "text", {}, [1], [{}], [{"type": "x"}], {"a": 1}], ids=str
 )
-def test_what_is_no_conversation_is_refused(value: Any) -> None:
+def test_an_invalid_conversation_is_refused(value: Any) -> None:
     with pytest.raises(
         DialectError, match="looked for `messages`, `contents` or `input`"
     ) as caught:
@@ -182,10 +182,10 @@ def test_any_json_is_some_dialect_or_refused(value: Any) -> None:
     assert found in wire.DIALECTS
 
 
-@pytest.mark.parametrize("name", OWN)
+@pytest.mark.parametrize("name", DIALECT_VALUES)
 @given(data=st.data())
 def test_a_damaged_value_comes_back_as_it_was_or_is_refused(name: str, data: st.DataObject) -> None:
-    value = data.draw(damaged(OWN[name][0]))
+    value = data.draw(damaged(DIALECT_VALUES[name][0]))
     try:
         conversation = wire.parse(value)
     except DialectError:
@@ -194,7 +194,7 @@ def test_a_damaged_value_comes_back_as_it_was_or_is_refused(name: str, data: st.
 
 
 @given(json_values)
-def test_an_error_never_quotes_what_was_said(value: Any) -> None:
+def test_an_error_never_quotes_a_message(value: Any) -> None:
     secret = "the code is 4711"
     with pytest.raises(DialectError) as caught:
         wire.detect([MARKED["openai"], MARKED["gemini"], {"role": secret, "x": [value, secret]}])

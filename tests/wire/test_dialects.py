@@ -24,7 +24,7 @@ from tests.wire import (
 )
 from tests.wire.round_trips import damaged, json_objects, json_values
 
-SAID: list[Any] = [{"role": "user", "content": "Hi"}]
+MESSAGES: list[Any] = [{"role": "user", "content": "Hi"}]
 
 
 class Generated(NamedTuple):
@@ -83,26 +83,26 @@ def test_every_dialect_is_registered_once_and_in_order() -> None:
 
 
 def test_a_dialect_that_does_not_exist_is_refused() -> None:
-    known = "there are openai, openai-responses, anthropic, gemini, langchain, enfold"
-    for use in (wire.get, lambda name: wire.parse(SAID, name)):
-        with pytest.raises(ConfigError, match=f"no dialect 'morse'; {known}"):
+    listed = "there are openai, openai-responses, anthropic, gemini, langchain, enfold"
+    for use in (wire.get, lambda name: wire.parse(MESSAGES, name)):
+        with pytest.raises(ConfigError, match=f"no dialect 'morse'; {listed}"):
             use("morse")
     with pytest.raises(ConfigError, match="no dialect 'morse'"):
         wire.render(Conversation(()), "morse")
 
 
 def test_a_named_dialect_is_not_questioned() -> None:
-    assert wire.parse(SAID).dialect == "openai"
-    assert wire.parse(SAID, "auto").dialect == "openai"
-    assert wire.parse(SAID, "anthropic").dialect == "anthropic"
+    assert wire.parse(MESSAGES).dialect == "openai"
+    assert wire.parse(MESSAGES, "auto").dialect == "openai"
+    assert wire.parse(MESSAGES, "anthropic").dialect == "anthropic"
     with pytest.raises(DialectError, match="contents"):
-        wire.parse({"messages": SAID}, "gemini")
+        wire.parse({"messages": MESSAGES}, "gemini")
 
 
 def test_a_conversation_is_rendered_in_its_own_dialect_or_the_one_that_is_named() -> None:
     conversation = wire.parse({"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]})
     assert wire.render(conversation) == {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}
-    assert wire.render(conversation, "openai") == {"messages": SAID}
+    assert wire.render(conversation, "openai") == {"messages": MESSAGES}
 
 
 @pytest.mark.parametrize(("source", "target"), list(permutations(wire.DIALECTS, 2)))

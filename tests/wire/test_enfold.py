@@ -67,11 +67,11 @@ TRIP: dict[str, Any] = {
 }
 
 
-# What comes in
+# Parsing
 
 
 def test_a_body_is_read_into_typed_values() -> None:
-    asked, said, answered = TRIP["messages"]
+    question, reply, answered = TRIP["messages"]
     conversation = enfold.parse(TRIP)
     assert without_extras(conversation.system) == without_extras(
         Message("system", (Text("Be brief."),))
@@ -104,14 +104,14 @@ def test_a_body_is_read_into_typed_values() -> None:
             ),
         )
     )
-    assert [message.extras for message in conversation.messages] == [asked, said, answered]
+    assert [message.extras for message in conversation.messages] == [question, reply, answered]
 
 
-# What goes out again
+# Rendering
 
 
 @given(conversations)
-def test_whatever_messages_can_hold_can_be_said(conversation: Conversation) -> None:
+def test_every_message_can_be_written(conversation: Conversation) -> None:
     value = enfold.render(conversation)
     again = enfold.parse(value)
     assert without_extras(again) == without_extras(conversation)
@@ -182,7 +182,7 @@ def test_an_edited_part_is_the_only_change(
     assert dump_text(rendered) == dump_text(wanted)
 
 
-def test_everything_beside_the_messages_can_be_changed() -> None:
+def test_all_fields_except_the_messages_can_be_changed() -> None:
     conversation = enfold.parse(TRIP)
     changed = replace(
         conversation,
@@ -214,7 +214,7 @@ def test_role_id_and_name_can_be_changed() -> None:
     }
 
 
-# What is refused
+# Refused values
 
 
 def _content(*blocks: Any) -> list[dict[str, Any]]:
@@ -250,7 +250,7 @@ def _content(*blocks: Any) -> list[dict[str, Any]]:
     ],
     ids=str,
 )
-def test_what_is_wrong_is_refused_with_its_place(value: Any, place: str) -> None:
+def test_errors_name_the_place(value: Any, place: str) -> None:
     with pytest.raises(DialectError) as caught:
         enfold.parse(value)
     assert caught.value.place == place
@@ -259,7 +259,7 @@ def test_what_is_wrong_is_refused_with_its_place(value: Any, place: str) -> None
 @pytest.mark.parametrize(
     "value", [[{"role": "user", "content": Text("x" * 50)}], [{"role": "x" * 50}]]
 )
-def test_an_error_never_quotes_what_was_said(value: Any) -> None:
+def test_an_error_never_quotes_a_message(value: Any) -> None:
     with pytest.raises(DialectError) as caught:
         enfold.parse(value)
     assert "xxx" not in str(caught.value)

@@ -74,18 +74,18 @@ LOOP: dict[str, Any] = {
 }
 
 
-# What comes in
+# Parsing
 
 
 def test_a_request_is_read_into_typed_values() -> None:
     conversation = gemini.parse(LOOP)
-    asked, said, answered = conversation.messages
+    question, reply, answered = conversation.messages
     assert conversation.system is not None
     assert conversation.system.role == "system"
     assert conversation.system.parts == (Text("Be brief.", {"text": "Be brief."}),)
-    assert [asked.role, said.role, answered.role] == ["user", "assistant", "user"]
-    assert said.parts[0] == Reasoning("Look first.", LOOP["contents"][1]["parts"][0])
-    calls = [part for part in said.parts if isinstance(part, ToolCall)]
+    assert [question.role, reply.role, answered.role] == ["user", "assistant", "user"]
+    assert reply.parts[0] == Reasoning("Look first.", LOOP["contents"][1]["parts"][0])
+    calls = [part for part in reply.parts if isinstance(part, ToolCall)]
     assert [call.arguments for call in calls] == [{"path": "a"}, {"path": "b"}, {}]
     results = [part for part in answered.parts if isinstance(part, ToolResult)]
     assert [result.parts for result in results] == [
@@ -197,7 +197,7 @@ def test_a_single_message_counts_its_own_calls() -> None:
     assert ids == ["read#1", "read#2", "now#1"]
 
 
-# What goes out again
+# Rendering
 
 
 def test_a_result_with_an_empty_name_comes_back_as_it_was() -> None:
@@ -238,8 +238,8 @@ def test_an_edited_result_is_the_only_change(
     conversation = gemini.parse(wire)
     index, result = data.draw(st.sampled_from(parts_of(conversation, ToolResult)))
     inner = _inner(result.extras, "functionResponse", "function_response")
-    said = {"error" if is_error else "output": NEW_TEXT}
-    expected = swapped(wire, inner, {**inner, "response": said})
+    response = {"error" if is_error else "output": NEW_TEXT}
+    expected = swapped(wire, inner, {**inner, "response": response})
     files = tuple(part for part in result.parts if not isinstance(part, Data))
     shorter = replace(result, parts=(Text(NEW_TEXT), *files), is_error=is_error)
     rendered = gemini.render(edited(conversation, index, result, shorter))
@@ -270,7 +270,7 @@ def test_edited_data_is_the_response() -> None:
     assert part == {"functionResponse": {"name": "read", "response": {"rows": 2}}}
 
 
-def test_one_object_stays_one_until_there_are_two() -> None:
+def test_a_single_object_stays_an_object_until_a_second_comes() -> None:
     body = {"contents": {"parts": {"text": "Hi"}}, "system_instruction": {"parts": {"text": "S"}}}
     conversation = gemini.parse(body)
     assert gemini.render(conversation) == body
@@ -306,7 +306,7 @@ def test_a_tool_can_be_added() -> None:
     ]
 
 
-# What is refused
+# Refused values
 
 
 @pytest.mark.parametrize(
@@ -352,7 +352,7 @@ def test_a_tool_can_be_added() -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_refused_with_its_place(value: Any, place: str) -> None:
+def test_errors_name_the_place(value: Any, place: str) -> None:
     with pytest.raises(DialectError) as caught:
         gemini.parse(value)
     assert caught.value.place == place
@@ -456,7 +456,7 @@ def test_a_conversation_of_messages_alone_stays_a_bare_array() -> None:
     ],
     ids=["nothing", "texts", "an object", "an array", "a mixture"],
 )
-def test_what_a_tool_said_becomes_an_object(parts: tuple[Any, ...], response: Any) -> None:
+def test_the_text_of_a_tool_becomes_an_object(parts: tuple[Any, ...], response: Any) -> None:
     message = Message("tool", (ToolResult("1", parts, name="run"),))
     assert gemini.render_message(message) == {
         "role": "user",
@@ -464,7 +464,7 @@ def test_what_a_tool_said_becomes_an_object(parts: tuple[Any, ...], response: An
     }
 
 
-def test_files_from_elsewhere_stand_beside_or_within_a_result() -> None:
+def test_foreign_files_stand_next_to_or_within_a_result() -> None:
     inline = Attachment(mime="image/png", data="aGk=", extras={"type": "image"})
     address = Attachment(url="https://example.org/a.pdf", mime="application/pdf")
     message = Message(
@@ -498,7 +498,7 @@ def test_a_message_made_by_hand_leaves_its_neighbours_as_they_were() -> None:
 
 
 @given(anthropic_values.values)
-def test_whatever_anthropic_says_becomes_turns_that_gemini_takes(value: Any) -> None:
+def test_anthropic_conversations_become_valid_gemini_turns(value: Any) -> None:
     rendered = gemini.render(anthropic.parse(value))
     contents = rendered if isinstance(rendered, list) else rendered["contents"]
     for index, content in enumerate(contents):

@@ -89,7 +89,7 @@ def weather(shape: str) -> list[Any]:
     return [make_message(shape, type_, {"type": type_, **fields}) for type_, fields in WEATHER]
 
 
-# What comes in
+# Parsing
 
 
 @pytest.mark.parametrize("shape", DICTS)
@@ -177,7 +177,7 @@ def test_blocks_of_all_providers_become_parts(block: Any, part: Part) -> None:
     assert without_extras(message.parts) == without_extras((part,))
 
 
-# What goes out again
+# Rendering
 
 
 @given(langchain_values.messages)
@@ -204,7 +204,7 @@ def test_edited_arguments_reach_every_place_where_a_call_stands(raw: Any) -> Non
 
 
 def _standing(part: Part) -> Any:
-    """What a part is, and in which places it stands if it is a call."""
+    """Return the kind of a part, and its places if it is a call."""
     if isinstance(part, ToolCall):
         return part.id, part.name, list(part.extras)
     return part
@@ -339,14 +339,14 @@ def test_dropped_reasoning_is_gone_from_wherever_it_was() -> None:
     }
 
 
-def test_what_is_no_call_among_the_calls_stays() -> None:
+def test_invalid_calls_among_the_calls_stay() -> None:
     odd = [5, {"name": "f"}]
     call = {"id": "c", "function": {"name": "f", "arguments": "{}"}}
     message = langchain.parse_message(
         {"type": "ai", "content": "Hi", "additional_kwargs": {"tool_calls": [odd[0], call, odd[1]]}}
     )
-    said = tuple(part for part in message.parts if isinstance(part, Text))
-    rendered = langchain.render_message(replace(message, parts=said))
+    texts = tuple(part for part in message.parts if isinstance(part, Text))
+    rendered = langchain.render_message(replace(message, parts=texts))
     assert rendered["additional_kwargs"] == {"tool_calls": odd}
 
 
@@ -373,9 +373,9 @@ def test_parts_are_refused_where_they_have_no_place() -> None:
     answered = langchain.parse_message({"type": "tool", "content": "r", "tool_call_id": "c"})
     with pytest.raises(DialectError, match="one tool result and nothing else"):
         langchain.render_message(replace(answered, parts=(Text("r"),)))
-    asked = langchain.parse_message({"type": "human", "content": "Hi"})
+    human = langchain.parse_message({"type": "human", "content": "Hi"})
     with pytest.raises(DialectError, match="a ToolResult part has no place"):
-        langchain.render_message(replace(asked, parts=(*asked.parts, ToolResult("c"))))
+        langchain.render_message(replace(human, parts=(*human.parts, ToolResult("c"))))
 
 
 def test_id_and_name_can_be_changed() -> None:
@@ -388,7 +388,7 @@ def test_id_and_name_can_be_changed() -> None:
     }
 
 
-def test_a_state_keeps_what_it_holds_beside_the_messages() -> None:
+def test_a_state_keeps_its_other_fields() -> None:
     tool = {"type": "function", "function": {"name": "f", "description": "F.", "parameters": {}}}
     state = {"messages": weather("flat"), "tools": [tool], "step": 3}
     conversation = langchain.parse(state)
@@ -547,12 +547,12 @@ def test_any_conversation_can_be_written_and_read_again(conversation: Conversati
     value = langchain.render(conversation)
     again = langchain.parse(value)
     assert dump_text(langchain.render(again)) == dump_text(value)
-    said = [part.text for m in again.messages for part in m.parts if isinstance(part, Text)]
+    texts = [part.text for m in again.messages for part in m.parts if isinstance(part, Text)]
     for message in conversation.messages:
-        assert all(part.text in (*said, "") for part in message.parts if isinstance(part, Text))
+        assert all(part.text in (*texts, "") for part in message.parts if isinstance(part, Text))
 
 
-def test_one_message_that_becomes_several_needs_its_conversation() -> None:
+def test_a_message_that_becomes_several_needs_its_conversation() -> None:
     message = Message("user", (ToolResult("a"), ToolResult("b")))
     with pytest.raises(DialectError, match="render its conversation"):
         langchain.render_message(message)
@@ -569,7 +569,7 @@ def test_messages_that_only_a_graph_understands_stay_behind() -> None:
     assert openai.render(conversation) == [{"role": "user", "content": "Hi"}]
 
 
-# What is refused
+# Refused values
 
 
 @pytest.mark.parametrize(
@@ -611,7 +611,7 @@ def test_messages_that_only_a_graph_understands_stay_behind() -> None:
     ],
     ids=str,
 )
-def test_what_is_wrong_is_refused_with_its_place(value: Any, place: str) -> None:
+def test_errors_name_the_place(value: Any, place: str) -> None:
     with pytest.raises(DialectError) as caught:
         langchain.parse(value)
     assert caught.value.place == place
@@ -635,9 +635,9 @@ import sys
 sys.modules["langchain_core"] = None  # as if it were not installed
 from enfold import wire as dialects
 from enfold.errors import ConfigError
-said = [{"type": "human", "data": {"content": "Hi"}}]
-conversation = dialects.parse(said)
-assert dialects.render(conversation) == said
+messages = [{"type": "human", "data": {"content": "Hi"}}]
+conversation = dialects.parse(messages)
+assert dialects.render(conversation) == messages
 assert dialects.render(dialects.parse([{"role": "user", "content": "Hi"}]), "langchain") == [
     {"type": "human", "data": {"content": "Hi", "type": "human"}}
 ]

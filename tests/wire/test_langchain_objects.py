@@ -1,4 +1,4 @@
-"""The `langchain` dialect as objects: what LangChain gives comes back itself."""
+"""The `langchain` dialect as objects: LangChain's objects come back themselves."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_objects_are_detected_and_read_like_dicts() -> None:
 
 
 @given(langchain_values.arrays)
-def test_what_is_not_touched_comes_back_itself(value: Any) -> None:
+def test_untouched_messages_are_the_same_objects(value: Any) -> None:
     given_objects = _objects_or_skip(value)
     before = deepcopy(given_objects)
     rendered = langchain.render(langchain.parse(given_objects))
@@ -67,7 +67,7 @@ def _objects_or_skip(value: Any) -> list[Any]:
         ("lc", load.dumpd),
     ],
 )
-def test_what_langchain_dumps_is_read_and_written_as_its_own(shape: str, dump: Any) -> None:
+def test_dumps_of_langchain_are_read_and_written(shape: str, dump: Any) -> None:
     dumped = dump(objects())
     conversation = langchain.parse(dumped)
     assert without_extras(conversation.messages) == without_extras(PARSED)
@@ -91,7 +91,7 @@ def test_dicts_of_our_own_making_are_loaded_by_langchain() -> None:
 
 def test_an_edited_object_keeps_its_class_and_all_else() -> None:
     class Reply(lc.AIMessage):  # type: ignore[misc, name-defined]  # the module is not typed here
-        """A message of somebody's own."""
+        """A custom message class."""
 
         mood: str = "calm"
 
@@ -165,7 +165,7 @@ def test_parsed_objects_can_be_pickled() -> None:
     assert langchain.render(again) == objects()
 
 
-def test_what_langchain_refuses_is_said_without_quoting_it() -> None:
+def test_errors_of_langchain_are_reported_without_quoting_messages() -> None:
     conversation = langchain.parse([{"type": "ai", "content": "secret", "usage_metadata": 5}])
     with pytest.raises(DialectError, match="refuses these fields in a ai message") as caught:
         langchain.render(conversation, "object")

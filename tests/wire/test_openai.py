@@ -28,7 +28,7 @@ from tests.wire.round_trips import edited, parts_of, swapped
 _REASONING_FIELDS = tuple(values.thoughts)
 
 
-# What was not touched comes back as it was.
+# Untouched messages come back unchanged.
 
 
 @given(values.conversations)
@@ -60,7 +60,7 @@ def test_an_unusual_message_comes_back_as_it_was(raw: Any) -> None:
     assert dumps(openai.render_message(openai.parse_message(raw))) == dumps(raw)
 
 
-# What the typed fields say.
+# Typed fields.
 
 
 def test_a_request_is_read() -> None:
@@ -339,11 +339,11 @@ def test_tools_can_be_added_changed_and_removed() -> None:
     assert openai.render(replace(conversation, tools=())) == {"messages": []}
 
 
-# What came from another dialect is translated.
+# Messages of other dialects are translated.
 
 
 @given(values.foreign_conversations)
-def test_what_is_translated_is_of_this_dialect(conversation: Conversation) -> None:
+def test_translated_messages_belong_to_this_dialect(conversation: Conversation) -> None:
     rendered = openai.render(conversation)
     assert dumps(openai.render(openai.parse(rendered))) == dumps(rendered)
 
@@ -444,7 +444,7 @@ def test_a_turn_with_tools_is_translated() -> None:
     ],
     ids=repr,
 )
-def test_a_failure_is_said_in_words(parts: Any, content: str) -> None:
+def test_a_failure_is_written_as_text(parts: Any, content: str) -> None:
     message = Message("tool", (ToolResult("a", parts, is_error=True),))
     assert openai.render_message(message) == {
         "role": "tool",
@@ -574,8 +574,8 @@ def test_a_new_message_among_those_of_the_wire_changes_none_of_them() -> None:
     rendered = openai.render(
         replace(conversation, messages=(summary, *conversation.messages, summary))
     )
-    said = {"role": "system", "content": "Before: much."}
-    assert rendered == {"model": "m", "messages": [said, old, answer, said]}
+    summary_message = {"role": "system", "content": "Before: much."}
+    assert rendered == {"model": "m", "messages": [summary_message, old, answer, summary_message]}
 
 
 def test_a_message_of_reasoning_alone_leaves_nothing() -> None:
@@ -597,7 +597,7 @@ def test_a_part_in_the_wrong_place_is_refused() -> None:
         openai.render_message(Message("user", (ToolCall("a", "f", "{}"),), dialect="openai"))
 
 
-# What is not of the dialect is refused, with its place.
+# Foreign values are refused, with their place.
 
 
 def message(**fields: Any) -> Any:
@@ -664,7 +664,7 @@ def user(**fields: Any) -> Any:
     ],
     ids=repr,
 )
-def test_what_is_wrong_is_named_with_its_place(value: Any, place: str) -> None:
+def test_errors_name_the_place(value: Any, place: str) -> None:
     with pytest.raises(DialectError) as caught:
         openai.parse(value)
     assert caught.value.place == place

@@ -32,7 +32,7 @@ parse_message = openai_responses.parse_message
 render_message = openai_responses.render_message
 
 
-# What was not touched comes back as it was.
+# Untouched messages come back unchanged.
 
 
 @given(values.conversations)
@@ -67,7 +67,7 @@ def test_an_unusual_body_comes_back_as_it_was(body: Any) -> None:
     assert dumps(render(parse(body))) == dumps(body)
 
 
-# What the typed fields say.
+# Typed fields.
 
 
 def test_a_request_is_read() -> None:
@@ -273,15 +273,15 @@ def test_a_text_stays_one_while_it_is_one_plain_text() -> None:
     assert render(replace(conversation, messages=(new,))) == {"input": "hey", "model": "m"}
     assert render(replace(conversation, messages=())) == {"input": [], "model": "m"}
     answer = Message("assistant", (Text("hello"),))
-    said = {"type": "message", "role": "user", "content": "hi"}
+    item = {"type": "message", "role": "user", "content": "hi"}
     assert render(replace(conversation, messages=(message, answer))) == {
-        "input": [said, {"type": "message", "role": "assistant", "content": "hello"}],
+        "input": [item, {"type": "message", "role": "assistant", "content": "hello"}],
         "model": "m",
     }
-    seen = replace(message, parts=(*message.parts, Attachment(mime="image/png", data="aGk=")))
-    assert render(replace(conversation, messages=(seen,)))["input"] == [
+    with_image = replace(message, parts=(*message.parts, Attachment(mime="image/png", data="aGk=")))
+    assert render(replace(conversation, messages=(with_image,)))["input"] == [
         {
-            **said,
+            **item,
             "content": [
                 {"type": "input_text", "text": "hi"},
                 {
@@ -331,8 +331,8 @@ def test_every_typed_field_of_an_item_is_written() -> None:
     assert isinstance(result, ToolResult)
     renamed = replace(message, parts=(replace(result, call_id="b", name="g"),))
     assert render_message(renamed) == {**output, "call_id": "b", "name": "g"}
-    said = {"role": "developer", "content": "x"}
-    assert render_message(replace(parse_message(said), role="user")) == {**said, "role": "user"}
+    item = {"role": "developer", "content": "x"}
+    assert render_message(replace(parse_message(item), role="user")) == {**item, "role": "user"}
 
 
 def test_tools_can_be_added_changed_and_removed() -> None:
@@ -356,11 +356,11 @@ def test_tools_can_be_added_changed_and_removed() -> None:
     assert render(replace(conversation, tools=())) == {"input": []}
 
 
-# What came from another dialect is translated.
+# Messages of other dialects are translated.
 
 
 @given(foreign_conversations)
-def test_what_is_translated_is_of_this_dialect(conversation: Conversation) -> None:
+def test_translated_messages_belong_to_this_dialect(conversation: Conversation) -> None:
     rendered = render(conversation)
     assert dumps(render(parse(rendered))) == dumps(rendered)
 
@@ -463,7 +463,7 @@ def test_without_a_body_the_system_prompt_is_an_item() -> None:
     ],
     ids=repr,
 )
-def test_a_failure_is_said_in_words(parts: Any, output: str) -> None:
+def test_a_failure_is_written_as_text(parts: Any, output: str) -> None:
     message = Message("tool", (ToolResult("a", parts, is_error=True),))
     assert render_message(message) == {
         "type": "function_call_output",
@@ -533,8 +533,8 @@ def test_a_new_message_among_those_of_the_wire_changes_none_of_them() -> None:
     conversation = parse({"model": "m", "input": items})
     summary = Message("system", (Text("Before: much."),))
     rendered = render(replace(conversation, messages=(summary, *conversation.messages)))
-    said = {"type": "message", "role": "system", "content": "Before: much."}
-    assert rendered == {"model": "m", "input": [said, *items]}
+    summary_item = {"type": "message", "role": "system", "content": "Before: much."}
+    assert rendered == {"model": "m", "input": [summary_item, *items]}
 
 
 def test_a_message_of_several_items_is_refused_alone() -> None:
@@ -549,10 +549,10 @@ def test_reasoning_made_by_hand_is_refused() -> None:
         render_message(message)
 
 
-# What is not of the dialect is refused, with its place.
+# Foreign values are refused, with their place.
 
 
-def said(*blocks: Any) -> Any:
+def with_blocks(*blocks: Any) -> Any:
     return [{"role": "user", "content": "x"}, {"role": "user", "content": list(blocks)}]
 
 
@@ -581,13 +581,16 @@ def said(*blocks: Any) -> Any:
         ([{"role": "user", "id": 5}], "input[0].id"),
         ([{"type": "web_search_call", "id": 5}], "input[0].id"),
         ([{"role": "user", "content": 5}], "input[0].content"),
-        (said(5), "input[1].content[0]"),
-        (said({"type": "input_text"}), "input[1].content[0].text"),
-        (said({"type": "refusal"}), "input[1].content[0].refusal"),
-        (said({"type": "input_image", "image_url": 5}), "input[1].content[0].image_url"),
-        (said({"type": "input_file", "file_url": 5}), "input[1].content[0].file_url"),
-        (said({"type": "input_file", "file_data": 5}), "input[1].content[0].file_data"),
-        (said({"type": "input_audio", "input_audio": {}}), "input[1].content[0].input_audio.data"),
+        (with_blocks(5), "input[1].content[0]"),
+        (with_blocks({"type": "input_text"}), "input[1].content[0].text"),
+        (with_blocks({"type": "refusal"}), "input[1].content[0].refusal"),
+        (with_blocks({"type": "input_image", "image_url": 5}), "input[1].content[0].image_url"),
+        (with_blocks({"type": "input_file", "file_url": 5}), "input[1].content[0].file_url"),
+        (with_blocks({"type": "input_file", "file_data": 5}), "input[1].content[0].file_data"),
+        (
+            with_blocks({"type": "input_audio", "input_audio": {}}),
+            "input[1].content[0].input_audio.data",
+        ),
         ([{"type": "function_call", "arguments": 5}], "input[0].arguments"),
         ([{"type": "function_call", "call_id": 5}], "input[0].call_id"),
         ([{"type": "custom_tool_call", "name": 5}], "input[0].name"),
@@ -601,7 +604,7 @@ def said(*blocks: Any) -> Any:
     ],
     ids=repr,
 )
-def test_what_is_wrong_is_named_with_its_place(value: Any, place: str) -> None:
+def test_errors_name_the_place(value: Any, place: str) -> None:
     with pytest.raises(DialectError) as caught:
         parse(value)
     assert caught.value.place == place

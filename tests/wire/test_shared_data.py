@@ -29,12 +29,12 @@ def bodies(data_dir: Path) -> list[Any]:
     return found
 
 
-def test_they_are_detected(bodies: list[Any]) -> None:
+def test_shared_bodies_are_detected(bodies: list[Any]) -> None:
     assert {wire.detect(body) for body in bodies} == {"enfold"}
     assert {wire.detect(body["messages"]) for body in bodies} == {"enfold"}
 
 
-def test_they_come_back_to_the_byte(bodies: list[Any]) -> None:
+def test_shared_bodies_come_back_byte_for_byte(bodies: list[Any]) -> None:
     for body in bodies:
         before = dumps(body)
         rendered = wire.render(wire.parse(body))
@@ -44,15 +44,15 @@ def test_they_come_back_to_the_byte(bodies: list[Any]) -> None:
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_they_go_to_another_dialect_and_back(bodies: list[Any], name: str) -> None:
+def test_shared_bodies_go_to_another_dialect_and_back(bodies: list[Any], name: str) -> None:
     """A share of them for each dialect, and not the same ones."""
     for body in bodies[OTHERS.index(name) :: len(OTHERS)]:
         conversation = wire.parse(body)
-        said = gist(conversation)
+        expected = gist(conversation)
         value = wire.render(conversation, name)
         there = wire.parse(value, name)
         assert dumps(wire.render(there)) == dumps(value), body["id"]
-        assert gist(there) == said, body["id"]
-        assert gist(wire.parse(value)) == said, body["id"]
+        assert gist(there) == expected, body["id"]
+        assert gist(wire.parse(value)) == expected, body["id"]
         back = wire.parse(wire.render(there, "enfold"), "enfold")
-        assert gist(back) == said, body["id"]
+        assert gist(back) == expected, body["id"]

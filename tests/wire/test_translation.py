@@ -1,4 +1,4 @@
-"""Translation: what is said in one dialect is said in every other, as far as it can be."""
+"""Translation: every dialect expresses the others' messages as far as it can."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _loop(*results: ToolResult, calls: tuple[ToolCall, ...]) -> tuple[Message, .
     )
 
 
-SAID: dict[str, Conversation] = {
+CONVERSATIONS: dict[str, Conversation] = {
     "a question and its answer": Conversation(
         (GO, Message("assistant", (Text("Fine."),)), Message("user", (Text("Thanks."),)))
     ),
@@ -136,11 +136,11 @@ def _through(conversation: Conversation, name: str) -> Conversation:
 
 @pytest.mark.parametrize("second", NAMES)
 @pytest.mark.parametrize("first", NAMES)
-@pytest.mark.parametrize("said", SAID)
-def test_every_dialect_says_it_after_every_other(said: str, first: str, second: str) -> None:
-    conversation = _through(SAID[said], first)
-    assert gist(conversation) == gist(SAID[said])
-    assert gist(_through(conversation, second)) == gist(SAID[said])
+@pytest.mark.parametrize("name", CONVERSATIONS)
+def test_every_dialect_says_it_after_every_other(name: str, first: str, second: str) -> None:
+    conversation = _through(CONVERSATIONS[name], first)
+    assert gist(conversation) == gist(CONVERSATIONS[name])
+    assert gist(_through(conversation, second)) == gist(CONVERSATIONS[name])
 
 
 # Generated conversations, of what all dialects can say
@@ -155,10 +155,10 @@ _files = st.sampled_from(
 
 @st.composite
 def _turns(draw: st.DrawFn, number: int) -> list[Message]:
-    """What the user asks, the calls that the model makes, their results, and its answer."""
-    asked: list[Part] = [Text(draw(_words))]
-    asked += draw(st.lists(_files | st.builds(Text, _words), max_size=2))
-    turn = [Message("user", tuple(asked))]
+    """Draw a question, the model's calls, their results, and its answer."""
+    parts: list[Part] = [Text(draw(_words))]
+    parts += draw(st.lists(_files | st.builds(Text, _words), max_size=2))
+    turn = [Message("user", tuple(parts))]
     for step in range(draw(st.integers(0, 2))):
         ids = [f"call_{number}_{step}_{index}" for index in range(draw(st.integers(1, 3)))]
         texts = [Text(words) for words in draw(st.lists(_words, max_size=1))]
@@ -186,7 +186,7 @@ def _conversations(draw: st.DrawFn) -> Conversation:
 
 @pytest.mark.parametrize("name", NAMES)
 @given(conversation=_conversations())
-def test_generated_conversations_are_said_in_every_dialect(
+def test_generated_conversations_are_written_in_every_dialect(
     name: str, conversation: Conversation
 ) -> None:
     assert gist(_through(conversation, name)) == gist(conversation)
@@ -201,7 +201,7 @@ def test_a_conversation_survives_any_journey(conversation: Conversation, way: li
 
 
 @given(_conversations(), st.permutations(NAMES))
-def test_a_translation_depends_on_nothing_but_what_was_said(
+def test_a_translation_depends_only_on_the_content(
     conversation: Conversation, names: list[str]
 ) -> None:
     first, second = names[:2]
@@ -222,7 +222,7 @@ def _from_elsewhere(value: Any) -> Any:
     return replace(value, **changes)
 
 
-# What only some dialects can say
+# Features of some dialects
 
 
 def _parts(conversation: Conversation, kind: type) -> list[Any]:
@@ -233,7 +233,7 @@ def _kinds(conversation: Conversation) -> list[str]:
     return [type(part).__name__ for m in conversation.messages for part in m.parts]
 
 
-_FAILED = SAID["a failed tool"]
+_FAILED = CONVERSATIONS["a failed tool"]
 _MIXED = Conversation(
     (GO, Message("assistant", (ToolCall("call_1", "read", {}), Text("and"), Text("so on"))))
 )
@@ -242,7 +242,7 @@ _LATER = Conversation((GO, Message("assistant", (Text("Yes."),)), Message("syste
 _PICTURED = Conversation(
     _loop(ToolResult("c", (Text("See"), IMAGE), name="f"), calls=(ToolCall("c", "f", {}),))
 )
-_BROKEN = SAID["arguments that are broken"]
+_BROKEN = CONVERSATIONS["arguments that are broken"]
 
 ABILITIES: dict[str, tuple[Conversation, Callable[[Conversation], bool], set[str]]] = {
     "flag a failed result": (
@@ -289,7 +289,7 @@ ABILITIES: dict[str, tuple[Conversation, Callable[[Conversation], bool], set[str
 
 
 @pytest.mark.parametrize("ability", ABILITIES)
-def test_what_only_some_dialects_can_say_is_said_there(ability: str) -> None:
+def test_features_of_some_dialects_are_written_there(ability: str) -> None:
     conversation, is_said, able = ABILITIES[ability]
     assert is_said(conversation)
     foreign = _from_elsewhere(conversation)

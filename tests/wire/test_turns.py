@@ -1,4 +1,4 @@
-"""Conversations as user and assistant turns: what is joined, moved, said in words, left out."""
+"""Conversations as user and assistant turns: joined, moved, described and omitted messages."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from enfold.wire.translation import OPENING, translate_to_turn, translate_to_tur
 from tests.histories import histories
 
 
-def _own(message: Message) -> Message:
+def _anthropic(message: Message) -> Message:
     return replace(message, dialect="anthropic")
 
 
@@ -32,9 +32,18 @@ def _turns(*messages: Message) -> tuple[Message, ...]:
 
 
 def test_its_own_conversation_is_left_as_it_is() -> None:
-    messages = (_own(assistant("a")), _own(assistant("b")), _own(system("c")), _own(user(" ")))
+    messages = (
+        _anthropic(assistant("a")),
+        _anthropic(assistant("b")),
+        _anthropic(system("c")),
+        _anthropic(user(" ")),
+    )
     conversation = Conversation(
-        messages, "anthropic", _own(system("Be brief.")), (Tool("built_in", extras={"x": 1}),), {}
+        messages,
+        "anthropic",
+        _anthropic(system("Be brief.")),
+        (Tool("built_in", extras={"x": 1}),),
+        {},
     )
     assert translate_to_turns(conversation, "anthropic") == conversation
 
@@ -54,12 +63,12 @@ def test_results_and_words_become_one_turn_of_the_user() -> None:
 
 
 def test_messages_from_elsewhere_do_not_join_those_of_the_dialect() -> None:
-    messages = (_own(user("a")), user("b"), user("c"), _own(user("d")))
+    messages = (_anthropic(user("a")), user("b"), user("c"), _anthropic(user("d")))
     turns = translate_to_turns(Conversation(messages, "anthropic"), "anthropic").messages
-    assert turns == (_own(user("a")), _own(user("b", Text("c"))), _own(user("d")))
+    assert turns == (_anthropic(user("a")), _anthropic(user("b", Text("c"))), _anthropic(user("d")))
 
 
-def test_leading_system_messages_join_the_prompt_beside_the_messages() -> None:
+def test_leading_system_messages_join_the_system_prompt() -> None:
     conversation = Conversation((system("b"), system("c"), user("Hi")), system=system("a"))
     translated = translate_to_turns(conversation, "gemini")
     assert translated.messages == (replace(user("Hi"), dialect="gemini"),)
@@ -68,26 +77,31 @@ def test_leading_system_messages_join_the_prompt_beside_the_messages() -> None:
     )
 
 
-def test_prompts_that_nothing_follows_are_said_by_the_user() -> None:
+def test_system_prompts_without_messages_become_a_user_message() -> None:
     translated = translate_to_turns(Conversation((system("a"), system("b"))), "gemini")
     assert translated.system is None
     assert translated.messages == (Message("user", (Text("a"), Text("b")), dialect="gemini"),)
 
 
 def test_a_prompt_of_the_dialect_keeps_all_that_it_came_with() -> None:
-    prompt = _own(Message("system", (Text("a", {"cache_control": {}}),)))
+    prompt = _anthropic(Message("system", (Text("a", {"cache_control": {}}),)))
     assert (
         translate_to_turns(Conversation((user("Hi"),), system=prompt), "anthropic").system == prompt
     )
 
 
 def test_the_user_opens_where_the_assistant_began() -> None:
-    assert _turns(assistant("Welcome.")) == (_own(user(OPENING)), _own(assistant("Welcome.")))
+    assert _turns(assistant("Welcome.")) == (
+        _anthropic(user(OPENING)),
+        _anthropic(assistant("Welcome.")),
+    )
 
 
-def test_what_says_nothing_is_left_out_and_its_neighbours_join() -> None:
+def test_empty_messages_are_left_out_and_their_neighbours_join() -> None:
     hidden = Message("assistant", (Reasoning("Hm."), Unknown({"a": 1}), Text("\n")))
-    assert _turns(user("One", Text(" ")), hidden, user("Two")) == (_own(user("One", Text("Two"))),)
+    assert _turns(user("One", Text(" ")), hidden, user("Two")) == (
+        _anthropic(user("One", Text("Two"))),
+    )
 
 
 def test_files_become_words_where_they_cannot_go() -> None:
@@ -105,8 +119,8 @@ def test_files_become_words_where_they_cannot_go() -> None:
 def test_calls_without_ids_are_paired_with_their_results() -> None:
     calls = Message("assistant", (ToolCall("", "run", "{}"),))
     results = Message("tool", (ToolResult("", name="run"),))
-    _, said, answered = _turns(user("Go"), calls, results)
-    assert said.parts == (ToolCall("run#1", "run", "{}"),)
+    _, reply, answered = _turns(user("Go"), calls, results)
+    assert reply.parts == (ToolCall("run#1", "run", "{}"),)
     assert answered.parts == (ToolResult("run#1", name="run"),)
 
 

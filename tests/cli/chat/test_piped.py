@@ -53,7 +53,7 @@ async def test_retry_answers_what_waits(chat_setup: ChatSetup, capsys: Capture) 
     assert capsys.readouterr().out == "An answer.\n"
 
 
-async def test_an_answer_that_was_cut_off_is_said(chat_setup: ChatSetup, capsys: Capture) -> None:
+async def test_a_truncated_answer_is_reported(chat_setup: ChatSetup, capsys: Capture) -> None:
     async def cut(connection: Connection, call: Call) -> ModelReply:
         return reply("It", connection, call, ending="length")
 
@@ -65,7 +65,7 @@ async def test_an_answer_that_was_cut_off_is_said(chat_setup: ChatSetup, capsys:
 
 
 @pytest.mark.parametrize("text", ["", " \n"])
-async def test_nothing_said_is_refused(text: str, chat_setup: ChatSetup) -> None:
+async def test_an_empty_question_is_refused(text: str, chat_setup: ChatSetup) -> None:
     with pytest.raises(InputError, match="the message is empty"):
         await answer_piped_text(await chat_setup.open_chat(), text)
 

@@ -18,19 +18,19 @@ from enfold.messages import text_of
 from tests.cli.outcomes import Outcome
 from tests.cli.processes import PROGRAM, environment, run_in_pipes
 from tests.cli.terminals import Terminal, terminal
-from tests.llm.servers.loopback import Answer, Loopback, Step
+from tests.llm.servers.loopback import Loopback, ScriptedAnswer, Step
 from tests.llm.servers.openai import failed, streamed
-from tests.llm.servers.protocol import KEY, Said
+from tests.llm.servers.protocol import KEY, ScriptedReply
 
 ORDINARY_SCREEN = b"\x1b[?1049l"
 CTRL_C = b"\x03"
-WHOLE = streamed(Said(("It is ", "the tide.")))
-HALF = Answer((*WHOLE.steps[:2], Step.WAIT), mime=WHOLE.mime)
+WHOLE = streamed(ScriptedReply(("It is ", "the tide.")))
+HALF = ScriptedAnswer((*WHOLE.steps[:2], Step.WAIT), mime=WHOLE.mime)
 """The first words, and then nothing more."""
 
 
 @dataclass(frozen=True)
-class Place:
+class ProfiledDatabase:
     """A database with a profile, and the server that it leads to."""
 
     db: str
@@ -43,7 +43,7 @@ class Place:
         )
 
     async def on_terminal(self, act: Callable[[Terminal], None]) -> bytes:
-        """The chat on a terminal, with somebody who acts there; all that was shown."""
+        """Run the chat on a terminal with a scripted user; return all output."""
 
         def whole() -> bytes:
             with terminal("chat", "harbour", ENFOLD_DB=self.db, HARBOUR_KEY=KEY) as screen:
@@ -60,9 +60,9 @@ class Place:
 
 
 @asynccontextmanager
-async def placed(folder: Path, *answers: Answer) -> AsyncIterator[Place]:
+async def placed(folder: Path, *answers: ScriptedAnswer) -> AsyncIterator[ProfiledDatabase]:
     async with Loopback(*answers, listing=failed(404)) as server:
-        place = Place(f"sqlite:///{folder / 'chats.db'}", server)
+        place = ProfiledDatabase(f"sqlite:///{folder / 'chats.db'}", server)
         fields = {"provider": "compatible", "model": "smol", "base_url": f"{server.url}/v1"}
         async with enfold.open(place.db) as engine:
             await engine.profiles.save("harbour", {**fields, "key": "env:HARBOUR_KEY"})
@@ -72,18 +72,18 @@ async def placed(folder: Path, *answers: Answer) -> AsyncIterator[Place]:
 async def test_a_piped_question_is_answered(tmp_path: Path) -> None:
     async with placed(tmp_path, WHOLE) as place:
         outcome = await place.run("chat", "harbour", stdin=b"Why?\n")
-        assert (outcome.code, outcome.text, outcome.said) == (0, "It is the tide.\n", "")
+        assert (outcome.code, outcome.text, outcome.stderr_text) == (0, "It is the tide.\n", "")
         assert await place.stored_texts() == [("user", "Why?"), ("assistant", "It is the tide.")]
-        listing, asked = place.server.requests
+        listing, request = place.server.requests
         assert (listing.method, listing.path) == ("GET", "/v1/models")
-        assert asked.json["stream"] is True
+        assert request.json["stream"] is True
 
 
 async def test_a_talk_without_a_name_says_how_to_go_on(tmp_path: Path) -> None:
     async with placed(tmp_path, WHOLE) as place:
         outcome = await place.run("chat", stdin=b"Why?\n")
         assert outcome.text == "It is the tide.\n"
-        name = outcome.said.split("`")[1].removeprefix("enfold chat ")
+        name = outcome.stderr_text.split("`")[1].removeprefix("enfold chat ")
         assert await place.stored_texts(name) == [
             ("user", "Why?"),
             ("assistant", "It is the tide."),
@@ -94,21 +94,21 @@ async def test_a_talk_without_a_name_says_how_to_go_on(tmp_path: Path) -> None:
     ("answer", "words"),
     [
         (failed(401), "key"),
-        (Answer((*WHOLE.steps[:2], Step.CUT), mime=WHOLE.mime), ""),
-        (streamed(Said(())), ""),
+        (ScriptedAnswer((*WHOLE.steps[:2], Step.CUT), mime=WHOLE.mime), ""),
+        (streamed(ScriptedReply(())), ""),
     ],
     ids=["key refused", "cut in the middle", "nothing said"],
 )
 async def test_a_server_that_fails_leaves_the_question(
-    answer: Answer, words: str, tmp_path: Path
+    answer: ScriptedAnswer, words: str, tmp_path: Path
 ) -> None:
     async with placed(tmp_path, answer) as place:
         outcome = await place.run("chat", "harbour", stdin=b"Why?\n")
         assert outcome.code == 5
-        assert outcome.said.startswith("enfold: ")
-        assert outcome.said.count("\n") == 1
-        assert words in outcome.said
-        assert KEY not in outcome.said + outcome.text
+        assert outcome.stderr_text.startswith("enfold: ")
+        assert outcome.stderr_text.count("\n") == 1
+        assert words in outcome.stderr_text
+        assert KEY not in outcome.stderr_text + outcome.text
         assert await place.stored_texts() == [("user", "Why?")]
 
 

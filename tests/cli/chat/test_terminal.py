@@ -71,7 +71,7 @@ async def done(hand: Hand) -> None:
 
 
 def screen(hand: Hand) -> list[str]:
-    """What the log shows, from top to bottom."""
+    """Return the lines of the log, from top to bottom."""
     kinds = (UserMessage, Notice, ReplyView)
     log = hand.app.query_one("#log")
     return [
@@ -208,14 +208,14 @@ async def test_a_compression_is_shown_with_its_scope_and_its_result(chat_setup: 
         assert "/undo" in screen(hand)[-1]
 
 
-async def test_a_compression_on_the_way_to_an_answer_is_told(chat_setup: ChatSetup) -> None:
+async def test_a_compression_before_an_answer_is_shown(chat_setup: ChatSetup) -> None:
     chat = await chat_setup.open_chat()
     await fill(chat, 40)
     async with shown(chat) as hand:
         await send(hand, "And?")
         await done(hand)
-        asked, folded, answer = screen(hand)[-3:]
-        assert (asked, answer) == ("And?", "An answer.")
+        question, folded, answer = screen(hand)[-3:]
+        assert (question, answer) == ("And?", "An answer.")
         assert folded.startswith("Summarized")
 
 
@@ -288,7 +288,7 @@ async def test_a_blocked_session_says_so_when_it_is_opened(chat_setup: ChatSetup
         assert screen(hand)[-1] == "An answer."
 
 
-async def test_what_was_said_before_is_shown_and_can_be_long(chat_setup: ChatSetup) -> None:
+async def test_earlier_messages_are_shown_and_older_ones_counted(chat_setup: ChatSetup) -> None:
     chat = await chat_setup.open_chat()
     await fill(chat, 20)
     async with shown(chat) as hand:

@@ -6,32 +6,32 @@ import json
 from typing import Any
 
 from enfold.llm.calls import Connection, Secret
-from tests.llm.servers.loopback import Answer, Request, events
-from tests.llm.servers.protocol import KEY, Provider, Said, Seen
+from tests.llm.servers.loopback import Request, ScriptedAnswer, events
+from tests.llm.servers.protocol import KEY, ParsedRequest, ProviderProtocol, ScriptedReply
 
 _ENDINGS = {"stop": "end_turn", "length": "max_tokens", "refusal": "refusal"}
 
 
-def whole(said: Said) -> Answer:
+def whole(reply: ScriptedReply) -> ScriptedAnswer:
     """A message."""
     content: list[dict[str, Any]] = []
-    if said.pieces:
-        content.append({"type": "text", "text": "".join(said.pieces)})
-    if said.tool is not None:
-        id, name, arguments = said.tool
+    if reply.pieces:
+        content.append({"type": "text", "text": "".join(reply.pieces)})
+    if reply.tool is not None:
+        id, name, arguments = reply.tool
         content.append({"type": "tool_use", "id": id, "name": name, "input": arguments})
-    return Answer.of({**_message(said), "content": content, "stop_reason": _ending(said)})
+    return ScriptedAnswer.of({**_message(reply), "content": content, "stop_reason": _ending(reply)})
 
 
-def streamed(said: Said) -> Answer:
+def streamed(reply: ScriptedReply) -> ScriptedAnswer:
     """The same in pieces."""
-    sent: list[dict[str, Any]] = [{"type": "message_start", "message": _message(said)}]
-    if said.pieces:
+    sent: list[dict[str, Any]] = [{"type": "message_start", "message": _message(reply)}]
+    if reply.pieces:
         sent += _block({"type": "text", "text": ""}, *(
-            {"type": "text_delta", "text": piece} for piece in said.pieces
+            {"type": "text_delta", "text": piece} for piece in reply.pieces
         ))  # fmt: skip
-    if said.tool is not None:
-        id, name, arguments = said.tool
+    if reply.tool is not None:
+        id, name, arguments = reply.tool
         text = json.dumps(arguments)
         sent += _block({"type": "tool_use", "id": id, "name": name, "input": {}}, *(
             {"type": "input_json_delta", "partial_json": part} for part in (text[:5], text[5:])
@@ -39,15 +39,15 @@ def streamed(said: Said) -> Answer:
     sent.append(
         {
             "type": "message_delta",
-            "delta": {"stop_reason": _ending(said), "stop_sequence": None},
-            "usage": {"output_tokens": said.output_tokens},
+            "delta": {"stop_reason": _ending(reply), "stop_sequence": None},
+            "usage": {"output_tokens": reply.output_tokens},
         }
     )
     sent.append({"type": "message_stop"})
-    return Answer(events(*sent, named=True), mime="text/event-stream")
+    return ScriptedAnswer(events(*sent, named=True), mime="text/event-stream")
 
 
-def failed(status: int, message: str = f"Something is wrong with {KEY}") -> Answer:
+def failed(status: int, message: str = f"Something is wrong with {KEY}") -> ScriptedAnswer:
     """An error."""
     kinds = {
         400: "invalid_request_error",
@@ -57,13 +57,13 @@ def failed(status: int, message: str = f"Something is wrong with {KEY}") -> Answ
         503: "overloaded_error",
     }
     error = {"type": kinds.get(status, "api_error"), "message": message}
-    return Answer.of({"type": "error", "error": error}, status)
+    return ScriptedAnswer.of({"type": "error", "error": error}, status)
 
 
-def seen(request: Request) -> Seen:
+def read_request(request: Request) -> ParsedRequest:
     """A request for a message."""
     body = request.json
-    return Seen(
+    return ParsedRequest(
         request.path,
         request.headers["authorization"].removeprefix("Bearer "),
         body["model"],
@@ -82,7 +82,7 @@ def _block(start: dict[str, Any], *deltas: dict[str, Any]) -> list[dict[str, Any
     ]
 
 
-def _message(said: Said) -> dict[str, Any]:
+def _message(reply: ScriptedReply) -> dict[str, Any]:
     return {
         "id": "m1",
         "type": "message",
@@ -92,16 +92,16 @@ def _message(said: Said) -> dict[str, Any]:
         "stop_reason": None,
         "stop_sequence": None,
         "usage": {
-            "input_tokens": said.input_tokens - said.cached,
-            "cache_read_input_tokens": said.cached,
+            "input_tokens": reply.input_tokens - reply.cached,
+            "cache_read_input_tokens": reply.cached,
             "cache_creation_input_tokens": 0,
-            "output_tokens": said.output_tokens,
+            "output_tokens": reply.output_tokens,
         },
     }
 
 
-def _ending(said: Said) -> str:
-    return "tool_use" if said.tool is not None else _ENDINGS[said.ending]
+def _ending(reply: ScriptedReply) -> str:
+    return "tool_use" if reply.tool is not None else _ENDINGS[reply.ending]
 
 
 def _text(content: Any) -> str:
@@ -110,14 +110,14 @@ def _text(content: Any) -> str:
     return "".join(block.get("text", "") for block in content)
 
 
-ANTHROPIC = Provider(
+ANTHROPIC = ProviderProtocol(
     "anthropic",
     lambda url: Connection("anthropic", "claude-haiku-4-5", Secret(KEY), url),
     "/v1/messages",
     "/v1/messages",
     whole,
     streamed,
-    seen,
+    read_request,
     failed,
     failed(400, "prompt is too long: 210000 tokens > 200000 maximum"),
 )

@@ -8,8 +8,8 @@ from typing import Any
 from zlib import crc32
 
 from enfold.llm.calls import Connection, Secret
-from tests.llm.servers.loopback import Answer, Request
-from tests.llm.servers.protocol import KEY, Provider, Said, Seen
+from tests.llm.servers.loopback import Request, ScriptedAnswer
+from tests.llm.servers.protocol import KEY, ParsedRequest, ProviderProtocol, ScriptedReply
 
 _ENDINGS = {"stop": "end_turn", "length": "max_tokens", "refusal": "guardrail_intervened"}
 _ERRORS = {
@@ -26,40 +26,40 @@ _KEY_ID = "AKIDLOOPBACK"
 MODEL = "meta.llama3-1-8b-instruct-v1:0"
 
 
-def whole(said: Said) -> Answer:
+def whole(reply: ScriptedReply) -> ScriptedAnswer:
     """A message."""
-    content: list[dict[str, Any]] = [{"text": "".join(said.pieces)}] if said.pieces else []
-    if said.tool is not None:
-        id, name, arguments = said.tool
+    content: list[dict[str, Any]] = [{"text": "".join(reply.pieces)}] if reply.pieces else []
+    if reply.tool is not None:
+        id, name, arguments = reply.tool
         content.append({"toolUse": {"toolUseId": id, "name": name, "input": arguments}})
-    return Answer.of(
+    return ScriptedAnswer.of(
         {
             "output": {"message": {"role": "assistant", "content": content}},
-            "stopReason": _ending(said),
-            "usage": _usage(said),
+            "stopReason": _ending(reply),
+            "usage": _usage(reply),
             "metrics": {"latencyMs": 1},
         }
     )
 
 
-def streamed(said: Said) -> Answer:
+def streamed(reply: ScriptedReply) -> ScriptedAnswer:
     """The same in frames."""
     sent: list[tuple[str, dict[str, Any]]] = [("messageStart", {"role": "assistant"})]
     sent += [
         ("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"text": piece}})
-        for piece in said.pieces
+        for piece in reply.pieces
     ]
-    if said.tool is not None:
-        id, name, arguments = said.tool
+    if reply.tool is not None:
+        id, name, arguments = reply.tool
         start = {"toolUse": {"toolUseId": id, "name": name}}
         delta = {"toolUse": {"input": json.dumps(arguments)}}
         sent.append(("contentBlockStart", {"contentBlockIndex": 0, "start": start}))
         sent.append(("contentBlockDelta", {"contentBlockIndex": 0, "delta": delta}))
     sent.append(("contentBlockStop", {"contentBlockIndex": 0}))
-    sent.append(("messageStop", {"stopReason": _ending(said)}))
-    sent.append(("metadata", {"usage": _usage(said), "metrics": {"latencyMs": 1}}))
+    sent.append(("messageStop", {"stopReason": _ending(reply)}))
+    sent.append(("metadata", {"usage": _usage(reply), "metrics": {"latencyMs": 1}}))
     frames = tuple(frame(kind, value) for kind, value in sent)
-    return Answer(frames, mime="application/vnd.amazon.eventstream")
+    return ScriptedAnswer(frames, mime="application/vnd.amazon.eventstream")
 
 
 def frame(kind: str, value: dict[str, Any]) -> bytes:
@@ -76,16 +76,16 @@ def frame(kind: str, value: dict[str, Any]) -> bytes:
     return message + struct.pack("!I", crc32(message))
 
 
-def failed(status: int, message: str = f"Something is wrong with {KEY}") -> Answer:
+def failed(status: int, message: str = f"Something is wrong with {KEY}") -> ScriptedAnswer:
     """An error."""
-    return Answer.of({"message": message}, status, x_amzn_errortype=_ERRORS[status])
+    return ScriptedAnswer.of({"message": message}, status, x_amzn_errortype=_ERRORS[status])
 
 
-def seen(request: Request) -> Seen:
+def read_request(request: Request) -> ParsedRequest:
     """A request for a message."""
     body = request.json
     config = body.get("inferenceConfig", {})
-    return Seen(
+    return ParsedRequest(
         request.path,
         request.headers["authorization"].partition("Credential=")[2].partition("/")[0],
         request.path.split("/")[2],
@@ -96,16 +96,16 @@ def seen(request: Request) -> Seen:
     )
 
 
-def _ending(said: Said) -> str:
-    return "tool_use" if said.tool is not None else _ENDINGS[said.ending]
+def _ending(reply: ScriptedReply) -> str:
+    return "tool_use" if reply.tool is not None else _ENDINGS[reply.ending]
 
 
-def _usage(said: Said) -> dict[str, int]:
+def _usage(reply: ScriptedReply) -> dict[str, int]:
     return {
-        "inputTokens": said.input_tokens - said.cached,
-        "outputTokens": said.output_tokens,
-        "totalTokens": said.input_tokens + said.output_tokens,
-        "cacheReadInputTokens": said.cached,
+        "inputTokens": reply.input_tokens - reply.cached,
+        "outputTokens": reply.output_tokens,
+        "totalTokens": reply.input_tokens + reply.output_tokens,
+        "cacheReadInputTokens": reply.cached,
         "cacheWriteInputTokens": 0,
     }
 
@@ -114,7 +114,7 @@ def _text(blocks: list[dict[str, Any]]) -> str:
     return "".join(block.get("text", "") for block in blocks)
 
 
-BEDROCK = Provider(
+BEDROCK = ProviderProtocol(
     "bedrock",
     lambda url: Connection(
         "bedrock",
@@ -127,7 +127,7 @@ BEDROCK = Provider(
     f"/model/{MODEL}/converse-stream",
     whole,
     streamed,
-    seen,
+    read_request,
     failed,
     failed(400, "Input is too long for requested model."),
     _KEY_ID,

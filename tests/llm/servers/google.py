@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from enfold.llm.calls import Connection, Secret
-from tests.llm.servers.loopback import Answer, Request, events
-from tests.llm.servers.protocol import KEY, Provider, Said, Seen
+from tests.llm.servers.loopback import Request, ScriptedAnswer, events
+from tests.llm.servers.protocol import KEY, ParsedRequest, ProviderProtocol, ScriptedReply
 
 _ENDINGS = {"stop": "STOP", "length": "MAX_TOKENS", "refusal": "SAFETY"}
 _STATUSES = {
@@ -19,32 +19,32 @@ _STATUSES = {
 }
 
 
-def whole(said: Said) -> Answer:
+def whole(reply: ScriptedReply) -> ScriptedAnswer:
     """Generated content."""
-    parts: list[dict[str, Any]] = [{"text": "".join(said.pieces)}] if said.pieces else []
-    return Answer.of(_last(said, [*parts, *_calls(said)]))
+    parts: list[dict[str, Any]] = [{"text": "".join(reply.pieces)}] if reply.pieces else []
+    return ScriptedAnswer.of(_last(reply, [*parts, *_calls(reply)]))
 
 
-def streamed(said: Said) -> Answer:
+def streamed(reply: ScriptedReply) -> ScriptedAnswer:
     """The same in pieces."""
     pieces = [
         {"candidates": [{"content": {"role": "model", "parts": [{"text": piece}]}, "index": 0}]}
-        for piece in said.pieces
+        for piece in reply.pieces
     ]
-    return Answer(events(*pieces, _last(said, _calls(said))), mime="text/event-stream")
+    return ScriptedAnswer(events(*pieces, _last(reply, _calls(reply))), mime="text/event-stream")
 
 
-def failed(status: int, message: str = f"Something is wrong with {KEY}") -> Answer:
+def failed(status: int, message: str = f"Something is wrong with {KEY}") -> ScriptedAnswer:
     """An error."""
-    said = {"code": status, "message": message, "status": _STATUSES[status]}
-    return Answer.of({"error": said}, status)
+    error = {"code": status, "message": message, "status": _STATUSES[status]}
+    return ScriptedAnswer.of({"error": error}, status)
 
 
-def seen(request: Request) -> Seen:
+def read_request(request: Request) -> ParsedRequest:
     """A request for content."""
     body = request.json
     config = body.get("generationConfig", {})
-    return Seen(
+    return ParsedRequest(
         request.path,
         request.headers.get("x-goog-api-key") or request.headers["authorization"],
         request.path.rpartition("/")[2].partition(":")[0],
@@ -55,23 +55,23 @@ def seen(request: Request) -> Seen:
     )
 
 
-def _calls(said: Said) -> list[dict[str, Any]]:
-    if said.tool is None:
+def _calls(reply: ScriptedReply) -> list[dict[str, Any]]:
+    if reply.tool is None:
         return []
-    id, name, arguments = said.tool
+    id, name, arguments = reply.tool
     return [{"functionCall": {"id": id, "name": name, "args": arguments}}]
 
 
-def _last(said: Said, parts: list[dict[str, Any]]) -> dict[str, Any]:
+def _last(reply: ScriptedReply, parts: list[dict[str, Any]]) -> dict[str, Any]:
     content = {"role": "model", "parts": parts}
     return {
-        "candidates": [{"content": content, "finishReason": _ENDINGS[said.ending], "index": 0}],
+        "candidates": [{"content": content, "finishReason": _ENDINGS[reply.ending], "index": 0}],
         "modelVersion": "said-model",
         "usageMetadata": {
-            "promptTokenCount": said.input_tokens,
-            "cachedContentTokenCount": said.cached,
-            "candidatesTokenCount": said.output_tokens,
-            "totalTokenCount": said.input_tokens + said.output_tokens,
+            "promptTokenCount": reply.input_tokens,
+            "cachedContentTokenCount": reply.cached,
+            "candidatesTokenCount": reply.output_tokens,
+            "totalTokenCount": reply.input_tokens + reply.output_tokens,
         },
     }
 
@@ -83,25 +83,25 @@ def _text(content: dict[str, Any]) -> str:
 _TOO_LONG = failed(
     400, "The input token count (2000000) exceeds the maximum number of tokens allowed (1048576)."
 )
-GOOGLE = Provider(
+GOOGLE = ProviderProtocol(
     "google",
     lambda url: Connection("google", "gemini-2.5-flash", Secret(KEY), url),
     "/v1/models/gemini-2.5-flash:generateContent",
     "/v1/models/gemini-2.5-flash:streamGenerateContent",
     whole,
     streamed,
-    seen,
+    read_request,
     failed,
     _TOO_LONG,
 )
-VERTEX = Provider(
+VERTEX = ProviderProtocol(
     "vertex",
     lambda url: Connection("vertex", "gemini-2.5-flash", Secret(KEY), url),
     "/v1beta1/publishers/google/models/gemini-2.5-flash:generateContent",
     "/v1beta1/publishers/google/models/gemini-2.5-flash:streamGenerateContent",
     whole,
     streamed,
-    seen,
+    read_request,
     failed,
     _TOO_LONG,
 )

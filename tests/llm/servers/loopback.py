@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 
 class Step(Enum):
-    """What a server can do instead of sending bytes."""
+    """Steps of a server other than sending bytes."""
 
     WAIT = auto()
     """Say nothing more until the client hangs up."""
@@ -24,7 +24,7 @@ class Step(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the server was asked."""
+    """A request that the server received."""
 
     method: str
     path: str
@@ -39,8 +39,8 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What the server is to say: a head, then bytes and steps."""
+class ScriptedAnswer:
+    """A scripted answer: a head, then bytes and steps."""
 
     steps: tuple[bytes | Step, ...] = ()
     status: int = 200
@@ -50,7 +50,7 @@ class Answer:
     """Not even a head; the client waits in vain."""
 
     @classmethod
-    def of(cls, value: object, status: int = 200, **headers: str) -> Answer:
+    def of(cls, value: object, status: int = 200, **headers: str) -> ScriptedAnswer:
         """An answer in JSON."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         return cls((json.dumps(value).encode(),), status, headers=named)
@@ -72,12 +72,12 @@ class Loopback:
     Requests by GET get the answer `listing`, if there is one, and take no turn.
     """
 
-    def __init__(self, *answers: Answer, listing: Answer | None = None) -> None:
+    def __init__(self, *answers: ScriptedAnswer, listing: ScriptedAnswer | None = None) -> None:
         self._answers = list(answers)
         self._listing = listing
         self.requests: list[Request] = []
         self.connections = 0
-        self.asked = asyncio.Event()
+        self.request_arrived = asyncio.Event()
         """Set once the first request has come."""
         self.left = asyncio.Event()
         """Set once a client hung up while it was waiting for more."""
@@ -110,21 +110,21 @@ class Loopback:
         with suppress(ConnectionError):
             while (request := await _read(reader)) is not None:
                 self.requests.append(request)
-                self.asked.set()
+                self.request_arrived.set()
                 if not await self._say(self._answer(request), reader, writer):
                     break
         writer.close()
         self._open.discard(writer)
 
-    def _answer(self, request: Request) -> Answer:
+    def _answer(self, request: Request) -> ScriptedAnswer:
         if self._listing is not None and request.method == "GET":
             return self._listing
         return self._answers.pop(0) if len(self._answers) > 1 else self._answers[0]
 
     async def _say(
-        self, answer: Answer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self, answer: ScriptedAnswer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> bool:
-        """Whether the connection can be used again."""
+        """Return True if the connection can be used again."""
         if answer.silent:
             await self._wait(reader)
             return False

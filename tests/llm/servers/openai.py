@@ -7,28 +7,28 @@ from collections.abc import Callable
 from typing import Any
 
 from enfold.llm.calls import Connection, Secret
-from tests.llm.servers.loopback import Answer, Request, events
-from tests.llm.servers.protocol import KEY, Provider, Said, Seen
+from tests.llm.servers.loopback import Request, ScriptedAnswer, events
+from tests.llm.servers.protocol import KEY, ParsedRequest, ProviderProtocol, ScriptedReply
 
 _ENDINGS = {"stop": "stop", "length": "length", "refusal": "content_filter"}
 
 
-def whole(said: Said) -> Answer:
+def whole(reply: ScriptedReply) -> ScriptedAnswer:
     """A completion."""
-    message: dict[str, Any] = {"role": "assistant", "content": "".join(said.pieces) or None}
-    if said.tool is not None:
-        message["tool_calls"] = [_tool(said.tool)]
-    return Answer.of({**_head("chat.completion"), "choices": [
-        {"index": 0, "message": message, "finish_reason": _ending(said)}
-    ], "usage": _usage(said)})  # fmt: skip
+    message: dict[str, Any] = {"role": "assistant", "content": "".join(reply.pieces) or None}
+    if reply.tool is not None:
+        message["tool_calls"] = [_tool(reply.tool)]
+    return ScriptedAnswer.of({**_head("chat.completion"), "choices": [
+        {"index": 0, "message": message, "finish_reason": _ending(reply)}
+    ], "usage": _usage(reply)})  # fmt: skip
 
 
-def streamed(said: Said) -> Answer:
+def streamed(reply: ScriptedReply) -> ScriptedAnswer:
     """The same in pieces, and the usage last."""
     deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}]
-    deltas += [{"content": piece} for piece in said.pieces]
-    if said.tool is not None:
-        call = _tool(said.tool)
+    deltas += [{"content": piece} for piece in reply.pieces]
+    if reply.tool is not None:
+        call = _tool(reply.tool)
         arguments = call["function"].pop("arguments")
         deltas.append({"tool_calls": [{"index": 0, **call}]})
         half = len(arguments) // 2
@@ -37,36 +37,36 @@ def streamed(said: Said) -> Answer:
             for part in (arguments[:half], arguments[half:])
         ]
     chunks = [_chunk({"index": 0, "delta": delta, "finish_reason": None}) for delta in deltas]
-    chunks.append(_chunk({"index": 0, "delta": {}, "finish_reason": _ending(said)}))
-    last = {**_head("chat.completion.chunk"), "choices": [], "usage": _usage(said)}
-    return Answer(events(*chunks, last, "[DONE]"), mime="text/event-stream")
+    chunks.append(_chunk({"index": 0, "delta": {}, "finish_reason": _ending(reply)}))
+    last = {**_head("chat.completion.chunk"), "choices": [], "usage": _usage(reply)}
+    return ScriptedAnswer(events(*chunks, last, "[DONE]"), mime="text/event-stream")
 
 
-def failed(status: int) -> Answer:
+def failed(status: int) -> ScriptedAnswer:
     """An error, which repeats the key, as some do."""
-    said = {"message": f"Something is wrong with {KEY}", "type": "some_error", "code": None}
-    return Answer.of({"error": said}, status)
+    error = {"message": f"Something is wrong with {KEY}", "type": "some_error", "code": None}
+    return ScriptedAnswer.of({"error": error}, status)
 
 
-def seen(request: Request) -> Seen:
+def read_request(request: Request) -> ParsedRequest:
     """A request for a completion."""
     body = request.json
-    said = [(each["role"], _text(each)) for each in body["messages"]]
-    system = [text for role, text in said if role in {"system", "developer"}]
-    return Seen(
+    messages = [(each["role"], _text(each)) for each in body["messages"]]
+    system = [text for role, text in messages if role in {"system", "developer"}]
+    return ParsedRequest(
         request.path,
         request.headers.get("api-key") or request.headers["authorization"].removeprefix("Bearer "),
         body["model"],
         "".join(system[:1]),
-        said,
+        messages,
         body.get("max_completion_tokens", body.get("max_tokens")),
         body.get("temperature"),
     )
 
 
-def overflow(message: str, code: str | None = None, **more: object) -> Answer:
+def overflow(message: str, code: str | None = None, **more: object) -> ScriptedAnswer:
     """The request is too long, in a server's own words."""
-    return Answer.of({"error": {"message": message, "code": code, **more}}, 400)
+    return ScriptedAnswer.of({"error": {"message": message, "code": code, **more}}, 400)
 
 
 def _tool(tool: tuple[str, str, dict[str, Any]]) -> dict[str, Any]:
@@ -78,8 +78,8 @@ def _tool(tool: tuple[str, str, dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _ending(said: Said) -> str:
-    return "tool_calls" if said.tool is not None else _ENDINGS[said.ending]
+def _ending(reply: ScriptedReply) -> str:
+    return "tool_calls" if reply.tool is not None else _ENDINGS[reply.ending]
 
 
 def _head(kind: str) -> dict[str, Any]:
@@ -91,12 +91,12 @@ def _chunk(choice: dict[str, Any]) -> dict[str, Any]:
     return {**_head("chat.completion.chunk"), "choices": [choice]}
 
 
-def _usage(said: Said) -> dict[str, Any]:
+def _usage(reply: ScriptedReply) -> dict[str, Any]:
     return {
-        "prompt_tokens": said.input_tokens,
-        "completion_tokens": said.output_tokens,
-        "total_tokens": said.input_tokens + said.output_tokens,
-        "prompt_tokens_details": {"cached_tokens": said.cached},
+        "prompt_tokens": reply.input_tokens,
+        "completion_tokens": reply.output_tokens,
+        "total_tokens": reply.input_tokens + reply.output_tokens,
+        "prompt_tokens_details": {"cached_tokens": reply.cached},
     }
 
 
@@ -111,11 +111,11 @@ def _like_openai(
     name: str,
     path: str,
     connection: Callable[[str], Connection],
-    too_long: Answer,
+    too_long: ScriptedAnswer,
     credential: str = KEY,
-) -> Provider:
-    return Provider(
-        name, connection, path, path, whole, streamed, seen, failed, too_long, credential
+) -> ProviderProtocol:
+    return ProviderProtocol(
+        name, connection, path, path, whole, streamed, read_request, failed, too_long, credential
     )
 
 

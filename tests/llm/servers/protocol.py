@@ -1,4 +1,4 @@
-"""What a provider's server says and sees, in words that are the same for all of them."""
+"""Replies and requests of a provider's server, in the same terms for all of them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from enfold.llm.calls import Connection
-from tests.llm.servers.loopback import Answer, Request
+from tests.llm.servers.loopback import Request, ScriptedAnswer
 
 KEY = "sk-4rqXv9-never-to-be-seen"
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What the model says, and what the provider counted."""
+class ScriptedReply:
+    """A scripted reply of the model with the usage that the provider counted."""
 
     pieces: tuple[str, ...] = ("Bonjour, ", "le ", "monde.")
     tool: tuple[str, str, dict[str, Any]] | None = None
@@ -27,21 +27,21 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """What the server was asked, as it reads its own protocol."""
+class ParsedRequest:
+    """A request to the server, parsed from its protocol."""
 
     path: str
     key: str
     model: str
     system: str
-    said: list[tuple[str, str]]
+    messages: list[tuple[str, str]]
     """Role and text."""
     max_tokens: int | None
     temperature: float | None
 
 
 @dataclass(frozen=True, slots=True)
-class Provider:
+class ProviderProtocol:
     """One provider's protocol."""
 
     name: str
@@ -49,12 +49,12 @@ class Provider:
     """To a server at an address."""
     path: str
     streamed_path: str
-    whole: Callable[[Said], Answer]
-    streamed: Callable[[Said], Answer]
-    seen: Callable[[Request], Seen]
-    failed: Callable[[int], Answer]
+    whole: Callable[[ScriptedReply], ScriptedAnswer]
+    streamed: Callable[[ScriptedReply], ScriptedAnswer]
+    read_request: Callable[[Request], ParsedRequest]
+    failed: Callable[[int], ScriptedAnswer]
     """An error with that status, as the provider words it."""
-    overflow: Answer
+    overflow: ScriptedAnswer
     """The request is too long for the model."""
     credential: str = KEY
-    """What the server is shown."""
+    """The credential that the server receives."""

@@ -1,11 +1,11 @@
-"""What was saved, over the API."""
+"""Savings over the API."""
 
 from __future__ import annotations
 
 from tests.server.conftest import MODEL, Client, talk
 
 
-async def test_what_compressions_saved(client: Client) -> None:
+async def test_activity_reports_saved_tokens(client: Client) -> None:
     empty = (await client.get("/api/activity")).json()
     assert (empty["days"], empty["total"]["compressions"]) == ([], 0)
     await talk(client, "s", 30)

@@ -21,7 +21,7 @@ async def test_every_operation_is_described(client: Client) -> None:
     assert len(ids) == len(set(ids))
 
 
-async def test_what_is_sent_has_an_example(client: Client) -> None:
+async def test_every_request_body_has_an_example(client: Client) -> None:
     api = (await client.get("/openapi.json")).json()
     without = [
         name for name in _bodies(api) if not api["components"]["schemas"][name].get("examples")

@@ -16,8 +16,8 @@ from tests.server.conftest import MODEL, WINDOW, Client, client_of, talk
 async def test_check_manual_config_and_summaries(client: Client) -> None:
     await talk(client, "chat")
     provider, _, model = MODEL.partition(":")
-    asked = {"sessionId": "chat", "provider": provider, "model": model}
-    check = (await client.post("/api/compression/check", json=asked)).json()
+    query = {"sessionId": "chat", "provider": provider, "model": model}
+    check = (await client.post("/api/compression/check", json=query)).json()
     assert check.keys() == {
         "needsCompression",
         "currentTokenCount",
@@ -29,10 +29,10 @@ async def test_check_manual_config_and_summaries(client: Client) -> None:
         "compressibleMessageCount",
     }
     assert 0 < check["utilizationPercentage"] < 1.5
-    more = {**asked, "additionalInput": "and now?"}
+    more = {**query, "additionalInput": "and now?"}
     grown = (await client.post("/api/compression/check", json=more)).json()
     assert grown["currentTokenCount"] > check["currentTokenCount"]
-    manual = {**asked, "retentionTokenCount": 200}
+    manual = {**query, "retentionTokenCount": 200}
     done = (await client.post("/api/compression/manual", json=manual)).json()
     assert done["compressed"] is True
     assert done["newTokenCount"] < done["originalTokenCount"]
@@ -99,8 +99,8 @@ async def test_a_client_that_was_written_from_the_design_reads_every_field(clien
 
 async def test_the_model_of_the_call_wins_over_the_session(client: Client) -> None:
     await client.post("/api/sessions", json={"id": "chat", "model": MODEL})
-    asked = {"sessionId": "chat", "provider": "openai", "model": "gpt-4o"}
-    large = (await client.post("/api/compression/check", json=asked)).json()
+    query = {"sessionId": "chat", "provider": "openai", "model": "gpt-4o"}
+    large = (await client.post("/api/compression/check", json=query)).json()
     small = (await client.post("/api/compression/check", json={"sessionId": "chat"})).json()
     assert large["contextLimit"] > small["contextLimit"]
 
@@ -112,8 +112,8 @@ async def test_a_key_of_a_request_is_used_for_that_call_and_stored_nowhere(tmp_p
         client_of(create_app(engine)) as client,
     ):
         await talk(client, "chat")
-        asked = {"sessionId": "chat", "provider": "openai", "model": "gpt-4o-mini"}
-        manual = {**asked, "apiKey": "sk-private", "retentionTokenCount": 200}
+        query = {"sessionId": "chat", "provider": "openai", "model": "gpt-4o-mini"}
+        manual = {**query, "apiKey": "sk-private", "retentionTokenCount": 200}
         done = (await client.post("/api/compression/manual", json=manual)).json()
         listed = await client.get("/api/compression/summaries", params={"sessionId": "chat"})
     (found,) = listed.json()

@@ -35,8 +35,8 @@ async def test_a_full_session_is_compressed_on_the_way(client: Client) -> None:
 
 async def test_the_view_comes_in_the_dialect_that_is_asked_for(client: Client) -> None:
     await talk(client, "chat", 2)
-    asked = {"pending": "and now?", "dialect": "gemini"}
-    view = (await client.post(f"{CHAT}/prepare", json=asked)).json()
+    body = {"pending": "and now?", "dialect": "gemini"}
+    view = (await client.post(f"{CHAT}/prepare", json=body)).json()
     assert view["messages"][-1]["parts"] == [{"text": "and now?"}]
     wrong = await client.post(f"{CHAT}/prepare", json={"dialect": "telegraph"})
     assert wrong.status_code == 400

@@ -31,13 +31,13 @@ async def address(app: App) -> AsyncIterator[str]:
     await task
 
 
-Heard = AsyncIterator[dict[str, Any]]
+EventStream = AsyncIterator[dict[str, Any]]
 
 
 @asynccontextmanager
 async def listening(
     address: str, path: str = "/api/events", **headers: str
-) -> AsyncIterator[Heard]:
+) -> AsyncIterator[EventStream]:
     """The events that come, once the server has begun to answer."""
     async with (
         httpx.AsyncClient(base_url=address, timeout=30) as client,
@@ -47,17 +47,17 @@ async def listening(
         yield _events(answer)
 
 
-async def _events(answer: httpx.Response) -> Heard:
-    told: dict[str, Any] = {}
+async def _events(answer: httpx.Response) -> EventStream:
+    event: dict[str, Any] = {}
     async for line in answer.aiter_lines():
         name, _, value = line.partition(": ")
         if name == "data":
-            told["data"] = json.loads(value)
+            event["data"] = json.loads(value)
         elif name in {"event", "id"}:
-            told[name] = value
-        elif not line and told:
-            yield told
-            told = {}
+            event[name] = value
+        elif not line and event:
+            yield event
+            event = {}
 
 
 async def compressed(client: httpx.AsyncClient, session: str = "chat") -> None:
@@ -74,29 +74,29 @@ async def test_two_listen_and_hear_the_same(address: str) -> None:
         await compressed(client, "other")
         await compressed(client)
         mine = [await anext(second) for _ in range(3)]
-        names = [told["event"] for told in mine]
+        names = [event["event"] for event in mine]
         assert names[0] == "compression.started"
         assert mine[0]["data"]["session"] == "chat"
-        heard: list[dict[str, Any]] = []
-        while mine[-1] not in heard:
-            heard.append(await anext(first))
-        assert [told for told in heard if told["data"]["session"] == "chat"][:3] == mine
-        assert any(told["data"]["session"] == "other" for told in heard)
+        received: list[dict[str, Any]] = []
+        while mine[-1] not in received:
+            received.append(await anext(first))
+        assert [event for event in received if event["data"]["session"] == "chat"][:3] == mine
+        assert any(event["data"]["session"] == "other" for event in received)
 
 
-async def test_who_comes_back_hears_what_was_missed(address: str) -> None:
+async def test_a_returning_listener_gets_missed_events(address: str) -> None:
     async with (
-        listening(address) as heard,
+        listening(address) as events,
         httpx.AsyncClient(base_url=address, timeout=60) as client,
     ):
         await compressed(client)
-        first = await anext(heard)
-        second = await anext(heard)
+        first = await anext(events)
+        second = await anext(events)
     async with listening(address, **{"last-event-id": first["id"]}) as again:
         assert await anext(again) == second
 
 
-async def test_nobody_hears_of_anothers_sessions(address: str, tokens: tuple[str, str]) -> None:
+async def test_events_stay_within_their_namespace(address: str, tokens: tuple[str, str]) -> None:
     ann, ben = ({"x-enfold-token": token} for token in tokens)
     async with (
         listening(address, **ann) as hers,
@@ -111,6 +111,6 @@ async def test_nobody_hears_of_anothers_sessions(address: str, tokens: tuple[str
 
 
 async def test_a_stream_ends_when_the_server_stops(address: str, app: App) -> None:
-    async with listening(address) as heard:
+    async with listening(address) as events:
         app.drain()
-        assert [told async for told in heard] == []
+        assert [event async for event in events] == []

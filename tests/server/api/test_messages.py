@@ -36,7 +36,7 @@ async def test_a_lone_surrogate_survives(client: Client) -> None:
     assert b"\\ud83c of a cup" in (await client.get(HISTORY)).content
 
 
-async def test_what_is_there_is_not_written_twice(client: Client) -> None:
+async def test_stored_messages_are_not_written_twice(client: Client) -> None:
     await client.post("/api/sessions", json={"id": "chat"})
     first = (await client.post(HISTORY, json={"messages": ["one"]})).json()["ids"]
     await client.put("/api/sessions/chat/tip", json={"tip": None})
@@ -69,7 +69,7 @@ async def test_the_history_comes_in_pages(client: Client) -> None:
     ],
     ids=["none", "no role", "a number", "dialect", "after"],
 )
-async def test_what_is_wrong_is_named(client: Client, body: Any, place: str) -> None:
+async def test_errors_name_the_wrong_field(client: Client, body: Any, place: str) -> None:
     await client.post("/api/sessions", json={"id": "chat"})
     answer = await client.post(HISTORY, json=body)
     assert answer.status_code in {400, 404}

@@ -23,7 +23,7 @@ async def test_a_model_with_a_slash_is_added(client: Client) -> None:
     assert encoded.json() == made.json()
 
 
-async def test_what_is_wrong_is_named(client: Client) -> None:
+async def test_errors_name_the_wrong_field(client: Client) -> None:
     for body, place in (
         ({"max_input": 0}, "body.max_input"),
         ({"tokenizer": "abacus"}, "abacus"),

@@ -1,4 +1,4 @@
-"""What holds for everybody is read by everybody and changed by the owner alone."""
+"""Common settings: every caller reads them, and only the owner changes them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def test_others_may_not(ann: Client, method: str, path: str, body: Any) ->
 
 
 @pytest.mark.parametrize("path", ["settings", "models", "presets", "profiles"])
-async def test_everybody_may_look(ann: Client, client: Client, path: str) -> None:
-    seen = await ann.get(f"/api/{path}")
-    assert seen.status_code == 200
-    assert seen.json() == (await client.get(f"/api/{path}")).json()
+async def test_every_caller_may_read(ann: Client, client: Client, path: str) -> None:
+    answer = await ann.get(f"/api/{path}")
+    assert answer.status_code == 200
+    assert answer.json() == (await client.get(f"/api/{path}")).json()

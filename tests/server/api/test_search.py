@@ -6,14 +6,14 @@ from tests.histories import LONG_RESULT
 from tests.server.conftest import Client
 
 
-async def _said(client: Client, session: str, text: str) -> None:
+async def _add_message(client: Client, session: str, text: str) -> None:
     await client.post("/api/sessions", json={"id": session})
     await client.post(f"/api/sessions/{session}/messages", json={"messages": [text]})
 
 
 async def test_words_are_found_in_one_session_or_in_all(client: Client) -> None:
-    await _said(client, "tea", "the mooring plan for tea")
-    await _said(client, "boats", "the mooring plan for boats")
+    await _add_message(client, "tea", "the mooring plan for tea")
+    await _add_message(client, "boats", "the mooring plan for boats")
     everywhere = (await client.get("/api/search", params={"q": '"mooring plan"'})).json()
     assert {hit["session"] for hit in everywhere} == {"tea", "boats"}
     there = (await client.get("/api/search", params={"q": "plan", "session": "tea"})).json()
@@ -24,9 +24,9 @@ async def test_words_are_found_in_one_session_or_in_all(client: Client) -> None:
     assert (await client.get("/api/search?q=x&session=none")).status_code == 404
 
 
-async def test_nobody_finds_what_another_said(ann: Client, ben: Client, client: Client) -> None:
-    await _said(ann, "chat", "the password is harbour")
-    await _said(ben, "chat", "nothing of interest")
+async def test_search_stays_within_its_namespace(ann: Client, ben: Client, client: Client) -> None:
+    await _add_message(ann, "chat", "the password is harbour")
+    await _add_message(ben, "chat", "nothing of interest")
     for other in (ben, client):
         assert (await other.get("/api/search", params={"q": "harbour"})).json() == []
     query = {"q": "harbour", "session": "chat"}
@@ -35,8 +35,8 @@ async def test_nobody_finds_what_another_said(ann: Client, ben: Client, client: 
 
 
 async def test_a_question_is_answered_from_one_session(ann: Client, ben: Client) -> None:
-    await _said(ann, "chat", "the spare key hangs in the galley")
-    await _said(ben, "chat", "nothing of interest")
+    await _add_message(ann, "chat", "the spare key hangs in the galley")
+    await _add_message(ben, "chat", "nothing of interest")
     query = {"question": "Where does the spare key hang?", "tokens": "200"}
     answer = (await ann.get("/api/sessions/chat/recall", params=query)).json()
     assert answer["fits"]

@@ -95,7 +95,9 @@ async def test_branches_are_listed_and_switched(client: Client, engine: Engine) 
     ],
     ids=str,
 )
-async def test_what_is_wrong_is_named(client: Client, body: dict[str, object], place: str) -> None:
+async def test_errors_name_the_wrong_field(
+    client: Client, body: dict[str, object], place: str
+) -> None:
     answer = await client.post("/api/sessions", json=body)
     error = answer.json()["error"]
     assert answer.status_code == 400

@@ -1,4 +1,4 @@
-"""Settings over HTTP: what is in force, and which level said so."""
+"""Settings over HTTP: the values in force and their levels."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ async def test_the_stronger_level_wins_and_is_named(client: Client) -> None:
     await client.post("/api/sessions", json={"id": "chat"})
     changed = await client.patch("/api/settings", json={"settings": {"threshold": 0.5}})
     assert changed.json()["threshold"] == {"value": 0.5, "level": "database", "source": "database"}
-    own = await client.patch("/api/sessions/chat/settings", json={"settings": {"threshold": 0.7}})
-    assert own.json()["threshold"] == {"value": 0.7, "level": "session", "source": "session"}
-    assert own.json()["keep_first"] == {"value": 0, "level": "default", "source": "default"}
+    of_session = await client.patch(
+        "/api/sessions/chat/settings", json={"settings": {"threshold": 0.7}}
+    )
+    assert of_session.json()["threshold"] == {"value": 0.7, "level": "session", "source": "session"}
+    assert of_session.json()["keep_first"] == {"value": 0, "level": "default", "source": "default"}
     unset = await client.patch(
         "/api/sessions/chat/settings", json={"settings": {"threshold": None}}
     )

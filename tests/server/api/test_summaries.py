@@ -41,11 +41,13 @@ async def test_without_a_summary_there_is_nothing_to_edit(client: Client) -> Non
 
 async def test_a_receipt_accounts_for_every_item(client: Client) -> None:
     await client.post("/api/sessions", json={"id": "chat"})
-    said = [
+    messages = [
         {"role": "assistant", "content": f"See /srv/files/plan{number}.txt. " + "alpha " * 60}
         for number in range(20)
     ]
-    await client.post(f"{CHAT}/messages", json={"messages": ["Look for them.", *said, "Thanks."]})
+    await client.post(
+        f"{CHAT}/messages", json={"messages": ["Look for them.", *messages, "Thanks."]}
+    )
     made = (await client.post(f"{CHAT}/compress", json={"keep_tokens": 100})).json()
     path = f"{CHAT}/summaries/{made['snapshot']}/receipt"
     receipt = (await client.get(path, params={"limit": 3})).json()

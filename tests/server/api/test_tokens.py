@@ -28,13 +28,13 @@ async def test_a_token_opens_a_namespace_of_its_own(client: Client, app: App) ->
 
 
 async def _made(client: Client, app: App, name: str, sessions: int) -> dict[str, Any]:
-    """A token whose owner has so many sessions, all called alike by everybody."""
+    """Add a token whose owner has a number of sessions with the usual names."""
     made: dict[str, Any] = (await client.post("/api/tokens", json={"name": name})).json()
     async with client_of(app, made["token"]) as its:
         for number in range(sessions):
             await its.post("/api/sessions", json={"id": f"chat {number}"})
-            said = {"messages": [{"role": "user", "content": f"{name} wrote of mooring"}]}
-            await its.post(f"/api/sessions/chat {number}/messages", json=said)
+            body = {"messages": [{"role": "user", "content": f"{name} wrote of mooring"}]}
+            await its.post(f"/api/sessions/chat {number}/messages", json=body)
     return made
 
 
@@ -54,7 +54,7 @@ async def test_deleting_a_token_leaves_its_sessions_to_the_owner(client: Client,
     assert {each["id"] for each in found} == {"chat 0", "chat 1"}
 
 
-async def test_a_token_goes_with_its_sessions_where_that_is_said(client: Client, app: App) -> None:
+async def test_a_token_is_deleted_with_its_sessions_on_request(client: Client, app: App) -> None:
     eve, ben = [await _made(client, app, name, 3) for name in ("eve", "ben")]
     await client.post("/api/sessions", json={"id": "chat 0"})
     path = f"/api/tokens/{eve['id']}"

@@ -1,4 +1,4 @@
-"""Usage over HTTP: unknown is not zero, and nobody sees another's."""
+"""Usage over HTTP: unknown is not zero, and callers see only their usage."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ async def test_totals_say_what_is_known(client: Client, ann: Client, engine: Eng
     empty = (await client.get("/api/usage")).json()
     assert empty == {"cost": 0.0, "known_cost": 0.0, "calls": 0, "totals": []}
     await session.record_usage(UsageEvent("reply", model="a", input_tokens=9, cost=0.25))
-    known = (await client.get("/api/sessions/chat/usage")).json()
-    assert (known["cost"], known["calls"]) == (pytest.approx(0.25), 1)
+    usage = (await client.get("/api/sessions/chat/usage")).json()
+    assert (usage["cost"], usage["calls"]) == (pytest.approx(0.25), 1)
     await session.record_usage(UsageEvent("summary", model="b", output_tokens=3))
     total = (await client.get("/api/usage")).json()
     assert (total["cost"], total["known_cost"], total["calls"]) == (None, pytest.approx(0.25), 2)

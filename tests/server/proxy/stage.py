@@ -26,7 +26,7 @@ from enfold.server.proxy.upstream import Upstream
 from enfold.store import catalog
 from enfold.summaries import Summarizer
 from enfold.wiring import open_engine
-from tests.server.serving import serving
+from tests.server.live_server import serving
 
 WINDOW = 10_000
 MODELS = ("openai:small", "anthropic:small", "google:small")
@@ -35,7 +35,7 @@ Script = Callable[[Request, Any], Response | None]
 
 
 @dataclass
-class Provider:
+class ScriptedProvider:
     """Answers every request in the form of its path, unless a script says otherwise."""
 
     bodies: list[bytes] = field(default_factory=list)
@@ -97,14 +97,14 @@ class Provider:
 
 def _anthropic(body: Any) -> Response:
     usage = {"input_tokens": 1, "output_tokens": 1}
-    said = [{"type": "text", "text": f"answer {len(body['messages'])}"}]
+    content = [{"type": "text", "text": f"answer {len(body['messages'])}"}]
     return JSONResponse(
         {
             "id": "msg",
             "type": "message",
             "role": "assistant",
             "model": body["model"],
-            "content": said,
+            "content": content,
             "stop_reason": "end_turn",
             "stop_sequence": None,
             "usage": usage,
@@ -141,7 +141,7 @@ class Stage:
     """The proxy's address, the provider behind it, and the engine in it."""
 
     address: str
-    provider: Provider
+    provider: ScriptedProvider
     engine: Engine
     namespaces: ProxyNamespaces
     proxy: Proxy
@@ -152,7 +152,7 @@ class Stage:
         return await self.namespaces({"headers": headers, "state": {"caller": ON_THIS_MACHINE}})
 
     async def counted(self, namespace: str, calls: int) -> list[UsageTotal]:
-        """What the namespace used, once so many calls are counted; one may still be ending."""
+        """Return the usage of the namespace, once this number of calls is counted."""
         async with asyncio.timeout(60):
             while True:
                 await self.proxy.idle()
@@ -176,7 +176,7 @@ async def stage(
 
     With an address, requests go to the provider there, and not to the one that is played here.
     """
-    provider = Provider()
+    provider = ScriptedProvider()
     async with (
         open_engine(database, summarizers=summarizers) as engine,
         serving(provider.app()) as upstream,

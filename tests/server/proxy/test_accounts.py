@@ -1,4 +1,4 @@
-"""What clients' calls used and cost: read from the answers, written together, never guessed."""
+"""Usage and cost of clients' calls: read from the answers, written together, never guessed."""
 
 from __future__ import annotations
 
@@ -48,47 +48,52 @@ def _writing_to(store: Store) -> Callable[[Sequence[UsageEvent]], Awaitable[None
     return lambda events: store.write(add_proxied_usage, events)
 
 
-def _heard(usage: Any = None) -> RecordedResponse:
+def _response(usage: Any = None) -> RecordedResponse:
     body = {"id": "r", "choices": [], **({"usage": usage} if usage else {})}
     return RecordedResponse(WIRES["openai"], [], [json.dumps(body).encode()])
 
 
 async def test_calls_are_written_together_in_their_sessions(store: Store) -> None:
     session = await store.write(sessions.get_or_create, "ours", "chat")
-    told: list[UsageEvent] = []
-    accounts = UsageWriter(_writing_to(store), told.append)
+    usage_events: list[UsageEvent] = []
+    accounts = UsageWriter(_writing_to(store), usage_events.append)
     for name in ("chat", "chat", None, "not there"):
-        accounts.add(ProxiedCall("ours", name, "openai:gpt-4o", _heard(USAGE)))
-    accounts.add(ProxiedCall("theirs", "chat", "openai:gpt-4o", _heard(USAGE)))
+        accounts.add(ProxiedCall("ours", name, "openai:gpt-4o", _response(USAGE)))
+    accounts.add(ProxiedCall("theirs", "chat", "openai:gpt-4o", _response(USAGE)))
     await accounts.idle()
-    (own,) = await store.read(catalog.usage_of_session, session.key)
-    assert (own.kind, own.model, own.calls, own.unknown_costs) == ("reply", "openai:gpt-4o", 2, 0)
-    assert (own.input_tokens, own.cached_tokens, own.output_tokens) == (2_000, 1_200, 200)
+    (usage,) = await store.read(catalog.usage_of_session, session.key)
+    assert (usage.kind, usage.model, usage.calls, usage.unknown_costs) == (
+        "reply",
+        "openai:gpt-4o",
+        2,
+        0,
+    )
+    assert (usage.input_tokens, usage.cached_tokens, usage.output_tokens) == (2_000, 1_200, 200)
     # Dollars for a million tokens: 2.50, 1.25 from the cache, 10.00 for output.
-    assert own.cost == pytest.approx(2 * (400 * 2.5 + 600 * 1.25 + 100 * 10) / 1e6)
+    assert usage.cost == pytest.approx(2 * (400 * 2.5 + 600 * 1.25 + 100 * 10) / 1e6)
     (all_of_ours,) = await store.read(catalog.usage_of_namespace, "ours")
     assert all_of_ours.calls == 4
     (all_of_theirs,) = await store.read(catalog.usage_of_namespace, "theirs")
     assert all_of_theirs.calls == 1
-    assert len(told) == 5
+    assert len(usage_events) == 5
 
 
-async def test_what_was_used_before_there_was_a_session_is_its_own_later(store: Store) -> None:
+async def test_usage_before_the_session_exists_is_assigned_to_it_later(store: Store) -> None:
     begun = ClientHistory(("user",), (content_hash(user("Hello")),))
     reply = {"role": "assistant", "content": "Hi."}
     body = {"id": "r", "choices": [{"index": 0, "message": reply}], "usage": USAGE}
-    heard = RecordedResponse(WIRES["openai"], [], [json.dumps(body).encode()])
+    response = RecordedResponse(WIRES["openai"], [], [json.dumps(body).encode()])
     name = begun.followed_by([assistant("Hi.")]).session_name()
     assert name is not None
     accounts = UsageWriter(_writing_to(store))
-    accounts.add(ProxiedCall("ours", None, "openai:gpt-4o", heard, begun))
-    accounts.add(ProxiedCall("ours", "named", "openai:gpt-4o", heard))
+    accounts.add(ProxiedCall("ours", None, "openai:gpt-4o", response, begun))
+    accounts.add(ProxiedCall("ours", "named", "openai:gpt-4o", response))
     await accounts.idle()
     for called in (name, "named"):
         made = await store.write(sessions.get_or_create, "ours", called)
         theirs = await store.write(sessions.get_or_create, "theirs", called)
-        (own,) = await store.read(catalog.usage_of_session, made.key)
-        assert (own.calls, own.input_tokens) == (1, 1_000)
+        (usage,) = await store.read(catalog.usage_of_session, made.key)
+        assert (usage.calls, usage.input_tokens) == (1, 1_000)
         assert await store.read(catalog.usage_of_session, theirs.key) == []
         await store.write(sessions.delete, theirs.key)
         await store.write(sessions.delete, made.key)
@@ -97,10 +102,10 @@ async def test_what_was_used_before_there_was_a_session_is_its_own_later(store: 
     assert await store.read(catalog.usage_of_namespace, "ours") == []
 
 
-async def test_what_is_not_said_and_what_has_no_price_stays_unknown(store: Store) -> None:
+async def test_missing_usage_and_missing_prices_stay_unknown(store: Store) -> None:
     accounts = UsageWriter(_writing_to(store))
-    accounts.add(ProxiedCall("ours", None, "openai:gpt-4o", _heard()))
-    accounts.add(ProxiedCall("ours", None, "openai:nobody-knows-it", _heard(USAGE)))
+    accounts.add(ProxiedCall("ours", None, "openai:gpt-4o", _response()))
+    accounts.add(ProxiedCall("ours", None, "openai:nobody-knows-it", _response(USAGE)))
     accounts.add(
         ProxiedCall(
             "ours", None, "openai:gpt-4o", RecordedResponse(WIRES["openai"], [], [b"<html>"])
@@ -119,7 +124,7 @@ async def test_nothing_is_lost_while_the_store_is_away(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'away.db'}"
     async with await open_store(url, patience=0.05) as store, await open_store(url) as other:
         accounts = UsageWriter(_writing_to(store))
-        accounts.add(ProxiedCall("ours", None, "openai:gpt-4o", _heard(USAGE)))
+        accounts.add(ProxiedCall("ours", None, "openai:gpt-4o", _response(USAGE)))
         locked, go_on = asyncio.Event(), asyncio.Event()
         loop = asyncio.get_running_loop()
 
@@ -133,7 +138,7 @@ async def test_nothing_is_lost_while_the_store_is_away(tmp_path: Path) -> None:
         assert await store.read(catalog.usage_of_namespace, "ours") == []
         go_on.set()
         await holding
-        accounts.add(ProxiedCall("ours", None, "openai:gpt-4o", _heard(USAGE)))
+        accounts.add(ProxiedCall("ours", None, "openai:gpt-4o", _response(USAGE)))
         await accounts.idle()
         (total,) = await store.read(catalog.usage_of_namespace, "ours")
         assert total.calls == 2
@@ -141,8 +146,8 @@ async def test_nothing_is_lost_while_the_store_is_away(tmp_path: Path) -> None:
 
 async def test_the_api_and_the_figures_show_what_clients_used(on: Stage) -> None:
     def answer(_request: Any, body: Any) -> Response | None:
-        said = {"role": "assistant", "content": f"answer {len(body['messages'])}"}
-        choice = {"index": 0, "finish_reason": "stop", "message": said}
+        text = {"role": "assistant", "content": f"answer {len(body['messages'])}"}
+        choice = {"index": 0, "finish_reason": "stop", "message": text}
         whole = {"id": "r", "object": "chat.completion", "created": 1, "model": "gpt-4o"}
         return JSONResponse({**whole, "choices": [choice], "usage": USAGE})
 
@@ -152,8 +157,8 @@ async def test_the_api_and_the_figures_show_what_clients_used(on: Stage) -> None
         for number in range(3):
             messages.append({"role": "user", "content": f"Question {number}?"})
             reply = await client.chat.completions.create(model="gpt-4o", messages=messages)
-            said = reply.choices[0].message.content
-            messages.append({"role": "assistant", "content": said})
+            text = reply.choices[0].message.content
+            messages.append({"role": "assistant", "content": text})
     namespace = await on.namespace("k")
     await on.counted(namespace, 3)
     (record,) = await on.engine.sessions(namespace=namespace)
@@ -233,7 +238,7 @@ async def _in_pieces(raw: list[bytes]) -> AsyncIterator[bytes]:
         await asyncio.sleep(0)
 
 
-async def test_what_a_provider_refuses_is_not_counted(on: Stage) -> None:
+async def test_refused_requests_are_not_counted(on: Stage) -> None:
     on.provider.script = lambda _request, _body: JSONResponse({"error": {}}, 429)
     async with httpx.AsyncClient(timeout=60) as client:
         await client.post(

@@ -1,4 +1,4 @@
-"""What is sent in place of what came: own bytes, recorded edits, and the summary in its place."""
+"""The forwarded view: the client's bytes, recorded edits, and the summary in its place."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def _turn(number: int) -> list[Any]:
 
 
 RAWS = [json.dumps(message).encode() for number in range(12) for message in _turn(number)]
-ASKED = json.dumps({"role": "user", "content": "And now?"}).encode()
+QUESTION = json.dumps({"role": "user", "content": "And now?"}).encode()
 
 
 async def _assembled(engine: Engine, raws: list[bytes], **settings: Any) -> list[OutgoingMessage]:
-    """What goes out after a compression of all but the last message."""
+    """Return the view after a compression of all but the last message."""
     facts = await MessageFactsCache().facts(raws, "anthropic", TOKENIZER)
     contents = tuple(fact.content_hash for fact in facts)
     session = await engine.session("s", model="anthropic:claude-sonnet-4-5")
@@ -45,12 +45,12 @@ async def _assembled(engine: Engine, raws: list[bytes], **settings: Any) -> list
     done = await session.at(ids[-1]).compress(share_across_branches=True, **settings)
     assert done.compressed
     history = ClientHistory(tuple(fact.role for fact in facts), contents)
-    known = await engine.store.read(
+    recognised = await engine.store.read(
         recognise_history, "", "s", history, Sender("openai:gpt-4o"), engine.static_settings
     )
-    assert known.snapshot is not None
+    assert recognised.snapshot is not None
     wording = ViewFormat("anthropic", TOKENIZER)
-    return assemble_view(known.snapshot, known.view_rows, raws, facts, history, wording)
+    return assemble_view(recognised.snapshot, recognised.view_rows, raws, facts, history, wording)
 
 
 @pytest.fixture
@@ -62,17 +62,17 @@ async def test_a_summary_joins_a_users_message_and_all_others_keep_their_bytes(
     database: str,
 ) -> None:
     async with open_engine(database) as engine:
-        pieces = await _assembled(engine, [*RAWS, ASKED])
+        pieces = await _assembled(engine, [*RAWS, QUESTION])
     first, *rest = [piece.raw for piece in pieces]
     assert "[Previous conversation summary]" in json.dumps(json.loads(first))
     assert json.loads(first)["role"] == "user"
-    assert rest == [*RAWS, ASKED][-len(rest) :]
+    assert rest == [*RAWS, QUESTION][-len(rest) :]
     assert len(rest) < len(RAWS) // 2
 
 
 async def test_edits_are_sent_as_they_were_recorded(database: str) -> None:
     async with open_engine(database) as engine:
-        pieces = await _assembled(engine, [*RAWS, ASKED], strategy="truncation")
+        pieces = await _assembled(engine, [*RAWS, QUESTION], strategy="truncation")
     assert len(pieces) == len(RAWS) + 1
     shorter = [piece.raw for piece, raw in zip(pieces, RAWS, strict=False) if piece.raw != raw]
     assert 0 < len(shorter) < len(RAWS)

@@ -64,7 +64,7 @@ async def _settle() -> None:
     [(500, 10.0, False), (5_000, 10.0, True), (500, 0.5, True)],
     ids=["there is time", "long requests", "quick requests"],
 )
-async def test_it_starts_early_only_if_it_would_be_late_otherwise(
+async def test_a_compression_starts_early_only_if_it_would_be_late_otherwise(
     growth: int, seconds: float, starts: bool
 ) -> None:
     clock, work = Clock(), Compression()
@@ -125,7 +125,7 @@ async def test_a_session_that_is_idle_is_compressed_before_its_cache_expires() -
     background.consider(KEY, at(74_000), 0, Compression(), work)
     assert work.begun == 0
     async with asyncio.timeout(60):
-        while not work.begun:  # noqa: ASYNC110 - a timer tells nobody
+        while not work.begun:  # noqa: ASYNC110 - a timer sets no event
             await asyncio.sleep(0.01)
     await background.close()
 
@@ -246,7 +246,7 @@ async def test_no_client_waits_for_a_summarizer_that_failed_in_the_background(
     assert snapshot.author == "local"
 
 
-async def test_what_it_remembers_is_limited() -> None:
+async def test_the_memory_of_background_runs_is_limited() -> None:
     work, clock = Compression(), Clock()
     background = BackgroundCompressions(idle_seconds=LONG, clock=clock)
     for number in range(3_000):

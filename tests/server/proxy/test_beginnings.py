@@ -1,4 +1,4 @@
-"""What holds for conversations that begin."""
+"""Settings of new conversations."""
 
 from __future__ import annotations
 
@@ -36,40 +36,40 @@ def database(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'beginnings.db'}"
 
 
-async def test_it_is_read_once_for_many(database: str) -> None:
+async def test_the_settings_are_read_once_for_many_conversations(database: str) -> None:
     async with open_engine(database) as engine:
         await engine.models.get(MODEL)
         conversations = NewConversations(engine)
         found = [await conversations.recognise(MODEL) for _ in range(100)]
         # It is read again after every write, and an engine that was just opened still writes.
-        assert len({id(known) for known in found}) < 10
+        assert len({id(recognised) for recognised in found}) < 10
         assert found[0].session is None
         assert found[0].model is not None
 
 
-async def test_what_is_changed_here_holds_at_once(database: str) -> None:
+async def test_changes_of_this_process_hold_at_once(database: str) -> None:
     async with open_engine(database) as engine:
         conversations = NewConversations(engine)
         for window in (20_000, 30_000):
             await engine.models.edit(MODEL, max_input=window)
-            known = await conversations.recognise(MODEL)
-            assert known.model is not None
-            assert known.model.max_input == window
+            recognised = await conversations.recognise(MODEL)
+            assert recognised.model is not None
+            assert recognised.model.max_input == window
 
 
-async def test_what_another_process_changes_holds_soon(database: str) -> None:
+async def test_changes_of_another_process_hold_soon(database: str) -> None:
     async with open_engine(database) as engine, open_engine(database) as other:
         await engine.models.edit(MODEL, max_input=20_000)
         conversations = NewConversations(engine)
         await conversations.recognise(MODEL)
         await other.models.edit(MODEL, max_input=30_000)
         await asyncio.sleep(1.0)
-        known = await conversations.recognise(MODEL)
-        assert known.model is not None
-        assert known.model.max_input == 30_000
+        recognised = await conversations.recognise(MODEL)
+        assert recognised.model is not None
+        assert recognised.model.max_input == 30_000
 
 
-async def test_models_are_told_apart(database: str) -> None:
+async def test_each_model_has_its_settings(database: str) -> None:
     async with open_engine(database) as engine:
         await engine.models.edit(MODEL, max_input=20_000)
         await engine.models.edit("openai:gpt-4o", max_input=50_000)
@@ -78,14 +78,14 @@ async def test_models_are_told_apart(database: str) -> None:
         assert [model and model.max_input for model in found] == [20_000, 50_000]
 
 
-async def test_many_who_begin_at_once_wait_for_one_reading(database: str) -> None:
+async def test_simultaneous_new_conversations_share_one_read(database: str) -> None:
     async with open_engine(database) as engine:
         conversations = NewConversations(engine)
         first, *others = [asyncio.create_task(conversations.recognise(MODEL)) for _ in range(20)]
         await asyncio.sleep(0)
         first.cancel()
         found = await asyncio.gather(*others)
-        assert len({id(known) for known in found}) == 1
+        assert len({id(recognised) for recognised in found}) == 1
         with pytest.raises(asyncio.CancelledError):
             await first
 

@@ -41,7 +41,7 @@ def test_a_text_is_the_one_message_that_it_stands_for() -> None:
 
 
 @pytest.mark.parametrize("wrong", [b"", b"[]", b"{", b'{"messages": 7}', b'{"messages": {}}'])
-def test_what_is_no_body_is_refused(wrong: bytes) -> None:
+def test_an_invalid_body_is_refused(wrong: bytes) -> None:
     with pytest.raises(InputError):
         bodies.parse_body(WIRES["openai"], wrong)
 
@@ -76,7 +76,7 @@ def test_the_limit_of_an_answer_is_where_the_dialect_has_it(
     assert bodies.parse_body(form, raw).max_output() == found
 
 
-def test_what_stands_overhead_the_messages_is_a_body_without_them() -> None:
+def test_the_overhead_is_the_body_without_its_messages() -> None:
     raw = b'{"system": "Be brief.", "messages": [{"role": "user"}], "tools": [], "x": 1}'
     overhead = json.loads(bodies.parse_body(WIRES["anthropic"], raw).overhead)
     assert overhead == {"messages": [], "system": "Be brief.", "tools": []}

@@ -1,4 +1,4 @@
-"""What a client's request is: whole, for a provider, and perhaps a conversation."""
+"""A client's request: its provider, and perhaps its conversation."""
 
 from __future__ import annotations
 

@@ -24,8 +24,8 @@ class Keeper:
 
     contexts: dict[str, list[Any]] = field(default_factory=dict)
     items: dict[str, Any] = field(default_factory=dict)
-    asked: list[list[Any]] = field(default_factory=list)
-    """What the model was shown, each time."""
+    shown: list[list[Any]] = field(default_factory=list)
+    """The contexts that the model was shown, in order."""
 
     def answer(self, request: Any, body: Any) -> Response | None:
         if not request.url.path.endswith("/responses"):
@@ -35,10 +35,10 @@ class Keeper:
             return JSONResponse({"error": {"message": "not found", "code": None}}, 404)
         given = body.get("input", [])
         given = [{"role": "user", "content": given}] if isinstance(given, str) else given
-        said = [self.items[item["id"]] if _is_reference(item) else item for item in given]
-        context = [*self.contexts.get(previous, []), *said]
-        self.asked.append(context)
-        number = len(self.asked)
+        items = [self.items[item["id"]] if _is_reference(item) else item for item in given]
+        context = [*self.contexts.get(previous, []), *items]
+        self.shown.append(context)
+        number = len(self.shown)
         text = {"type": "output_text", "text": f"answer {number}", "annotations": []}
         message = {"type": "message", "id": f"msg_{number}", "role": "assistant"}
         output = [{**message, "status": "completed", "content": [text]}]
@@ -142,18 +142,18 @@ async def test_a_long_chain_is_compressed_and_goes_on(
             else:
                 previous = parsed.id
     assert {"keep", "compressed", "reused"} == set(decisions)
-    assert all(sum(len(json.dumps(item)) for item in seen) < 50_000 for seen in keeper.asked)
+    assert all(sum(len(json.dumps(item)) for item in items) < 50_000 for items in keeper.shown)
     sent = on.provider.last
     assert "previous_response_id" not in sent
     assert HEADING in json.dumps(sent["input"][0])
     assert sent["input"][-1] == {"role": "user", "content": question(29)}
     (record,) = await on.engine.sessions(namespace=await on.namespace("k"))
     session = await on.engine.find(record.id, namespace=await on.namespace("k"))
-    said = [json.loads(row.body) for row in await session.history(limit=1_000)]
-    assert [each["role"] for each in said] == ["user", "assistant"] * 29 + ["user"]
+    stored = [json.loads(row.body) for row in await session.history(limit=1_000)]
+    assert [each["role"] for each in stored] == ["user", "assistant"] * 29 + ["user"]
 
 
-async def test_what_the_provider_is_told_first_is_told_again_when_the_id_is_dropped(
+async def test_instructions_of_the_first_request_are_sent_again_when_the_id_is_dropped(
     on: Stage, keeper: Keeper
 ) -> None:
     rules = {"role": "developer", "content": "Answer in rhymes."}
@@ -192,7 +192,7 @@ async def test_a_chain_that_began_elsewhere_passes_with_a_warning(
     ],
     ids=["conversation", "as object", "response", "no id", "item", "item without type"],
 )
-async def test_what_is_not_known_here_is_the_providers(on: Stage, fields: Any) -> None:
+async def test_an_unknown_response_id_is_left_to_the_provider(on: Stage, fields: Any) -> None:
     on.provider.script = lambda _request, _body: JSONResponse({"id": "r"})
     raw = json.dumps({"model": "small", "input": "Go on", **fields}).encode()
     async with httpx.AsyncClient(timeout=60) as client:
@@ -201,7 +201,7 @@ async def test_what_is_not_known_here_is_the_providers(on: Stage, fields: Any) -
     assert on.provider.bodies == [raw]
 
 
-async def test_nobody_goes_on_from_anothers_response(on: Stage, keeper: Keeper) -> None:
+async def test_response_ids_of_another_key_are_unknown(on: Stage, keeper: Keeper) -> None:
     last, _ = await _talk(on, 3, key="anna")
     _, headers = await _talk(on, 1, last, key="bert")
     assert headers[0]["x-enfold-warning"] == "history-not-visible"
@@ -243,7 +243,9 @@ async def test_references_to_items_are_resolved_where_the_view_is_sent(
     assert sent["input"][-2] == keeper.items["msg_23"]
 
 
-async def test_what_the_provider_does_not_keep_is_not_kept_here(on: Stage, keeper: Keeper) -> None:
+async def test_responses_that_the_provider_does_not_store_are_not_stored_here(
+    on: Stage, keeper: Keeper
+) -> None:
     last, _ = await _talk(on, 1, store=False)
     _, headers = await _talk(on, 1, last)
     assert headers[0]["x-enfold-warning"] == "history-not-visible"

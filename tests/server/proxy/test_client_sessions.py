@@ -37,7 +37,7 @@ def _message(role: str, text: str) -> dict[str, Any]:
     return {"role": role, "content": text}
 
 
-class Agent:
+class SessionClient:
     """A client that sends a session id, and keeps its history."""
 
     def __init__(self, on: Stage, *, key: str = "k", id: str = ID) -> None:
@@ -62,7 +62,7 @@ class Agent:
 
 
 async def test_a_compaction_by_the_client_stays_in_its_session(on: Stage) -> None:
-    agent = Agent(on)
+    agent = SessionClient(on)
     for number in range(3):
         await agent.say(question(number))
     agent.messages = []
@@ -77,7 +77,7 @@ async def test_a_compaction_by_the_client_stays_in_its_session(on: Stage) -> Non
 
 
 async def test_sub_agents_with_the_same_id_have_their_own_sessions(on: Stage) -> None:
-    agent, helper = Agent(on), Agent(on)
+    agent, helper = SessionClient(on), SessionClient(on)
     for number in range(2):
         await agent.say(question(number))
         await helper.say(f"Find the callers. {question(50 + number)}")
@@ -85,7 +85,7 @@ async def test_sub_agents_with_the_same_id_have_their_own_sessions(on: Stage) ->
 
 
 async def test_a_compaction_without_an_id_is_a_conversation_of_its_own(on: Stage) -> None:
-    first, second = Agent(on, id="short"), Agent(on, id="short")
+    first, second = SessionClient(on, id="short"), SessionClient(on, id="short")
     await first.say(question(1))
     await first.say(question(2))
     await second.say(CONTINUED)
@@ -94,10 +94,10 @@ async def test_a_compaction_without_an_id_is_a_conversation_of_its_own(on: Stage
 
 
 async def test_a_client_goes_on_after_it_has_changed_its_key(on: Stage) -> None:
-    agent = Agent(on)
+    agent = SessionClient(on)
     for number in range(9):
         before = await agent.say(question(number, LONG))
-    renewed = Agent(on, key="another")
+    renewed = SessionClient(on, key="another")
     renewed.messages = agent.messages
     after = await renewed.say("And now?")
     assert before["x-enfold-session"] == after["x-enfold-session"]
@@ -105,8 +105,8 @@ async def test_a_client_goes_on_after_it_has_changed_its_key(on: Stage) -> None:
     assert len(await on.engine.sessions()) == 1
 
 
-async def test_recall_finds_what_was_said_before_the_client_compacted(on: Stage) -> None:
-    agent = Agent(on)
+async def test_recall_finds_messages_from_before_the_clients_compaction(on: Stage) -> None:
+    agent = SessionClient(on)
     await agent.say(f"{SECRET} {question(0)}")
     for number in range(1, 3):
         await agent.say(question(number))
@@ -121,7 +121,7 @@ async def test_recall_finds_what_was_said_before_the_client_compacted(on: Stage)
 
 
 async def test_recall_is_offered_from_the_first_request_after_a_compaction(on: Stage) -> None:
-    agent = Agent(on)
+    agent = SessionClient(on)
     await agent.say(f"{SECRET} {question(0)}", tools=TOOLS)
     await agent.say(question(1), tools=TOOLS)
     assert [tool["name"] for tool in on.provider.last["tools"]] == ["look"]
@@ -131,8 +131,8 @@ async def test_recall_is_offered_from_the_first_request_after_a_compaction(on: S
         on.provider.script = script(recalls, [Say("Teal.")])
         headers = await agent.say(text, tools=TOOLS)
         assert headers["x-enfold-decision"] == "keep"
-        asked, answered = on.provider.bodies[-2:]
-        assert SECRET not in json.dumps(json.loads(asked)["messages"][-1])
+        request, answered = on.provider.bodies[-2:]
+        assert SECRET not in json.dumps(json.loads(request)["messages"][-1])
         assert SECRET in json.dumps(json.loads(answered)["messages"][-1])
         assert "recall" not in json.dumps(agent.messages)
     # The provider gets the recalls of earlier turns again, with the same bytes.
@@ -143,7 +143,7 @@ async def test_recall_is_offered_from_the_first_request_after_a_compaction(on: S
 
 
 async def test_compactions_do_not_count_as_a_history_that_keeps_changing(on: Stage) -> None:
-    agent = Agent(on)
+    agent = SessionClient(on)
     for times in range(4):
         for number in range(9):
             headers = await agent.say(question(100 * times + number, LONG))
@@ -171,11 +171,11 @@ def test_ids_are_taken_from_known_headers(headers: Any, found: str | None) -> No
 def test_only_the_beginning_tells_of_a_compaction() -> None:
     raw = json.dumps(_message("user", CONTINUED)).encode()
     reply = json.dumps(_message("assistant", "Yes.")).encode()
-    asked = json.dumps(_message("user", "Hi.")).encode()
+    raw_question = json.dumps(_message("user", "Hi.")).encode()
     item = b'{"type":"compaction","encrypted_content":"x"}'
     assert has_compacted([raw, reply])
-    assert has_compacted([asked, item])
-    assert not has_compacted([asked, reply, raw])
+    assert has_compacted([raw_question, item])
+    assert not has_compacted([raw_question, reply, raw])
 
 
 COMPACT: Any = {"edits": [{"type": "compact_20260112"}]}

@@ -28,7 +28,7 @@ async def on(tmp_path: Path) -> AsyncIterator[Stage]:
 
 
 class Summaries:
-    """Answers whoever asks for a summary, and lets the stage answer the rest."""
+    """Answers requests for a summary, and lets the stage answer the rest."""
 
     def __init__(self, status: int = 200, text: str = SUMMARY) -> None:
         self.keys: list[str] = []
@@ -40,8 +40,8 @@ class Summaries:
             return None
         self.keys.append(request.headers["authorization"])
         if self._status != 200:
-            said = {"message": f"wrong key {KEY}", "type": "x", "param": None, "code": None}
-            return JSONResponse({"error": said}, self._status)
+            error = {"message": f"wrong key {KEY}", "type": "x", "param": None, "code": None}
+            return JSONResponse({"error": error}, self._status)
         return StreamingResponse(_written(self._text), media_type="text/event-stream")
 
 
@@ -61,11 +61,11 @@ async def _talk(on: Stage, turns: int = 24) -> None:
         for number in range(turns):
             messages.append({"role": "user", "content": question(number)})
             reply = await client.chat.completions.create(model="small", messages=messages)
-            said = reply.choices[0].message.content
-            messages.append({"role": "assistant", "content": said})
+            text = reply.choices[0].message.content
+            messages.append({"role": "assistant", "content": text})
 
 
-async def test_the_clients_model_writes_where_it_may_and_nobody_else_does(on: Stage) -> None:
+async def test_only_the_clients_model_writes_if_it_may(on: Stage) -> None:
     summaries = Summaries()
     on.provider.script = summaries.answer
     await on.engine.set("proxy.client_key", True)
@@ -134,11 +134,11 @@ async def test_the_key_is_in_no_file_log_error_or_queue(
         await on.proxy.idle()
         headers = {"x-enfold-namespace": await on.namespace(KEY)}
         async with httpx.AsyncClient(base_url=on.address, headers=headers, timeout=60) as api:
-            told = (await api.get("/api/sessions")).text + (await api.get("/metrics")).text
+            texts = (await api.get("/api/sessions")).text + (await api.get("/metrics")).text
         kept = _files(tmp_path)
     assert bool(refused) == (status == 401)
     assert len(kept) > 1, "the log of the database is looked at, too"
-    assert KEY not in refused + told
+    assert KEY not in refused + texts
     assert KEY not in caplog.text
     assert not any(KEY.encode() in content for content in kept)
 

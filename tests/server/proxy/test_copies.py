@@ -19,7 +19,7 @@ from tests.server.proxy.voices import TALKERS, Say, Use, long_history, script
 JSON = [(b"content-type", b"application/json")]
 
 
-def _heard(arguments: str, *, ascii_only: bool = False) -> RecordedResponse:
+def _response(arguments: str, *, ascii_only: bool = False) -> RecordedResponse:
     call = {"type": "function_call", "name": "write", "call_id": "c", "arguments": arguments}
     body = {"id": "r", "status": "completed", "output": [call]}
     raw = json.dumps(body, ensure_ascii=ascii_only).encode()
@@ -41,17 +41,17 @@ def test_markers_in_arguments_are_found(
     text: str, names: tuple[str, ...], ascii_only: bool
 ) -> None:
     inner = json.dumps({"file": {"lines": ["a", text]}}, ensure_ascii=ascii_only)
-    assert tools_with_marker(_heard(inner, ascii_only=ascii_only)) == names
+    assert tools_with_marker(_response(inner, ascii_only=ascii_only)) == names
 
 
 def test_arguments_that_are_no_json_are_looked_at_too() -> None:
-    assert tools_with_marker(_heard(f"*** patch {SUPPRESSED}")) == ("write",)
+    assert tools_with_marker(_response(f"*** patch {SUPPRESSED}")) == ("write",)
 
 
 @pytest.mark.parametrize("form", TALKERS)
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.filterwarnings("ignore:Inheritance class AiohttpClientSession")
-async def test_clients_are_warned_in_a_header_and_whoever_runs_the_server_in_a_log(
+async def test_clients_are_warned_in_a_header_and_operators_in_the_log(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, form: str, stream: bool
 ) -> None:
     copy = Use("c1", "lookup", {"what": f"the text {SUPPRESSED}"})
@@ -60,26 +60,26 @@ async def test_clients_are_warned_in_a_header_and_whoever_runs_the_server_in_a_l
         long_history(talker)
         talker.ask("Write it down")
         on.provider.script = script([Say("Yes."), copy])
-        heard = await talker.hear(stream=stream)
+        reply = await talker.hear(stream=stream)
         await talker.close()
-        assert heard.calls[0][1:] == ("lookup", copy.arguments)
-        said = await _warning(on, form, talker.history[:-1]) if not stream else None
-    assert stream or said == MARKER_COPIED
+        assert reply.calls[0][1:] == ("lookup", copy.arguments)
+        warning = await _warning(on, form, talker.history[:-1]) if not stream else None
+    assert stream or warning == MARKER_COPIED
     assert "a marker in the arguments of lookup" in caplog.text
     assert SUPPRESSED not in caplog.text
 
 
 async def _warning(on: Stage, form: str, history: list[Any]) -> str | None:
-    """What the same request is warned of; client libraries hide headers in different places."""
+    """Return the warning of the same request; client libraries hide headers."""
     path = on.provider.paths[-1]
     on.provider.script = script([Use("c1", "lookup", {"what": SUPPRESSED})])
-    known = {key: on.provider.headers[-1].get(key) for key in ("authorization", "x-api-key")}
-    keys = {**known, "x-goog-api-key": on.provider.headers[-1].get("x-goog-api-key")}
+    credentials = {key: on.provider.headers[-1].get(key) for key in ("authorization", "x-api-key")}
+    keys = {**credentials, "x-goog-api-key": on.provider.headers[-1].get("x-goog-api-key")}
     headers = {key: value for key, value in keys.items() if value is not None}
     sent = json.loads(on.provider.bodies[-1])
     field = {"openai-responses": "input", "gemini": "contents"}.get(form, "messages")
     sent[field] = [each if isinstance(each, dict) else each.to_json_dict() for each in history]
     async with httpx.AsyncClient(base_url=on.address, headers=headers, timeout=60) as client:
         reply = await client.post(path, json=sent)
-    said: str | None = reply.headers.get("x-enfold-warning")
-    return said
+    warning: str | None = reply.headers.get("x-enfold-warning")
+    return warning

@@ -22,13 +22,13 @@ def _read(raw: bytes) -> MessageFacts:
 
 
 @pytest.mark.parametrize("size", [5, 1_000])
-async def test_what_is_remembered_is_what_would_be_read(size: int) -> None:
+async def test_cached_facts_equal_fresh_ones(size: int) -> None:
     memory = MessageFactsCache(size)
     for raws in (RAWS[:4], RAWS[2:6], RAWS, RAWS[::-1], RAWS):
         assert await memory.facts(raws, "openai", "o200k_base") == [_read(raw) for raw in raws]
 
 
-async def test_large_messages_are_read_beside_the_event_loop_and_alike() -> None:
+async def test_large_messages_are_read_in_a_thread_with_the_same_result() -> None:
     raw = json.dumps({"role": "user", "content": "word " * 20_000}).encode()
     assert await MessageFactsCache().facts([raw], "openai", "o200k_base") == [_read(raw)]
 
@@ -49,6 +49,6 @@ async def test_a_prompt_and_tools_are_counted_apart() -> None:
     assert tools > 5
 
 
-async def test_what_is_no_message_is_refused() -> None:
+async def test_an_invalid_message_is_refused() -> None:
     with pytest.raises(DialectError):
         await MessageFactsCache().facts([b"7"], "openai", "o200k_base")

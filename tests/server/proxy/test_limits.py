@@ -21,8 +21,8 @@ from enfold.server.proxy.bodies import MAX_MESSAGES, MAX_TEXT
 from enfold.server.proxy.routes import TOO_LONG_TO_READ, Proxy, open_proxy_namespaces
 from enfold.server.proxy.upstream import Upstream
 from enfold.wiring import open_engine
-from tests.server.proxy.stage import Provider, Stage, question, stage
-from tests.server.serving import serving
+from tests.server.live_server import serving
+from tests.server.proxy.stage import ScriptedProvider, Stage, question, stage
 
 CLAUDE_CODE = {"user-agent": "claude-cli/2.1.0 (external, cli)", "x-api-key": "k"}
 BIG = "claude-opus-4-8"
@@ -165,9 +165,9 @@ def test_published_windows_are_the_librarys() -> None:
     for row in published_limits():
         for model in row.models:
             assert row.pattern.fullmatch(model)
-            known = find(row.provider, model)
-            if known is not None and known.context_window is not None:
-                assert known.context_window == row.max_input + row.max_output, model
+            info = find(row.provider, model)
+            if info is not None and info.context_window is not None:
+                assert info.context_window == row.max_input + row.max_output, model
                 compared += 1
     assert compared >= 4
 
@@ -180,7 +180,7 @@ async def test_a_provider_that_falls_silent_is_an_error() -> None:
     def answer(*_: Any) -> Response:
         return StreamingResponse(pieces())
 
-    async with serving(Provider(script=answer).app()) as address:
+    async with serving(ScriptedProvider(script=answer).app()) as address:
         upstream = Upstream({"openai": address}, read_timeout=2)
         async with upstream.call("openai", "GET", "/v1/models", [], None) as response:
             chunks = aiter(response.chunks())

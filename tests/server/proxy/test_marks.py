@@ -1,4 +1,4 @@
-"""Cache marks: what fell away is set again, where it is stable, and never more than came."""
+"""Cache marks: lost marks are set again at stable places, and never more than came."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def _raw(value: Any) -> bytes:
     return json.dumps(value).encode()
 
 
-def _body(messages: list[Any], form: Wire = WIRES["anthropic"], **beside: Any) -> RequestBody:
-    return bodies.parse_body(form, _raw({"model": "m", **beside, "messages": messages}))
+def _body(messages: list[Any], form: Wire = WIRES["anthropic"], **fields: Any) -> RequestBody:
+    return bodies.parse_body(form, _raw({"model": "m", **fields, "messages": messages}))
 
 
 def _marks(raws: Any) -> list[Any]:
@@ -64,8 +64,10 @@ def _set(body: RequestBody, covered: int, view: list[Any], lead: int = 0) -> lis
 
 
 def test_a_mark_on_a_folded_message_moves_to_the_end_of_the_summary() -> None:
-    asked = {"role": "user", "content": "And now?"}
-    body = _body([{"role": "user", "content": [_text("Long.", HOUR)]}, asked], system="Be brief.")
+    last_message = {"role": "user", "content": "And now?"}
+    body = _body(
+        [{"role": "user", "content": [_text("Long.", HOUR)]}, last_message], system="Be brief."
+    )
     summary = {"role": "user", "content": [_text(SUMMARY), _text("And now?")]}
     (merged,) = _set(body, 1, [summary])
     assert merged["content"] == [_text(SUMMARY, HOUR), _text("And now?")]
@@ -100,7 +102,7 @@ def test_reasoning_and_empty_texts_carry_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("beside", "marked"),
+    ("fields", "marked"),
     [
         ({"system": [_text("Be brief.", MARK)] * 3}, 4),
         ({"system": [_text("Be brief.", MARK)] * 4}, 4),
@@ -109,13 +111,13 @@ def test_reasoning_and_empty_texts_carry_none() -> None:
     ],
     ids=["room", "full", "room beside tools", "full with an automatic one"],
 )
-def test_never_more_than_four_with_those_beside_the_messages(beside: Any, marked: int) -> None:
+def test_a_request_has_at_most_four_marks_in_all(fields: Any, marked: int) -> None:
     messages = [
         {"role": "user", "content": [_text("Long.", MARK)]},
         {"role": "user", "content": "And now?"},
     ]
-    view = _set(_body(messages, **beside), 1, [{"role": "user", "content": [_text(SUMMARY)]}])
-    assert len(_marks([_raw(beside), _raw(view)])) == marked
+    view = _set(_body(messages, **fields), 1, [{"role": "user", "content": [_text(SUMMARY)]}])
+    assert len(_marks([_raw(fields), _raw(view)])) == marked
 
 
 def test_marks_of_dialects_that_have_none_are_not_looked_for() -> None:
@@ -124,7 +126,7 @@ def test_marks_of_dialects_that_have_none_are_not_looked_for() -> None:
     assert _set(body, 1, [{}]) == [{}]
 
 
-def test_what_was_recorded_with_a_mark_loses_it_and_nothing_else() -> None:
+def test_a_recorded_message_loses_only_its_cache_mark() -> None:
     call = {"type": "tool_use", "id": "c", "name": "f", "input": {"cache_control": "mine"}}
     inner = {"type": "tool_result", "tool_use_id": "c", "content": [_text("Done.", MARK)]}
     raw = _raw({"role": "user", "content": [inner, {**call, "cache_control": MARK}]})

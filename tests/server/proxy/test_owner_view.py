@@ -23,7 +23,7 @@ from enfold.store import access, search, sessions, tree
 from enfold.store.database import Database
 from enfold.wiring import open_engine
 from tests.server.proxy.stage import Stage, question, stage
-from tests.store.making import numbered
+from tests.store.samples import numbered
 
 REMINDER = (
     "<system-reminder>\nAs you answer, use the following context:\n# claudeMd\n"
@@ -130,7 +130,7 @@ async def test_the_title_is_what_the_person_typed_first(on: Stage) -> None:
     assert session["client"] == "Claude Code"
 
 
-async def test_a_title_that_somebody_set_stays(on: Stage) -> None:
+async def test_a_title_set_by_a_person_stays(on: Stage) -> None:
     await _chat(on, "k", 2, **{"x-enfold-session": "mine"})
     session = await on.engine.find("mine")
     assert (await session.record()).title.startswith("Question 0: word a")

@@ -28,7 +28,7 @@ async def on(tmp_path: Path) -> AsyncIterator[Stage]:
 
 
 def _body(turns: int) -> bytes:
-    said = [
+    history = [
         message
         for number in range(turns)
         for message in (
@@ -36,7 +36,7 @@ def _body(turns: int) -> bytes:
             {"role": "assistant", "content": f"answer {number}"},
         )
     ]
-    messages = [*said, {"role": "user", "content": "And now?"}]
+    messages = [*history, {"role": "user", "content": "And now?"}]
     return json.dumps({"model": "small", "messages": messages}).encode()
 
 
@@ -50,7 +50,7 @@ async def _post(on: Stage, raw: bytes, encoding: str) -> httpx.Response:
     ("encoding", "pack"),
     [("gzip", gzip.compress), ("deflate", zlib.compress), ("zstd", zstandard.compress)],
 )
-async def test_what_needs_nothing_goes_on_as_packed_as_it_came(
+async def test_an_unchanged_body_is_forwarded_packed(
     on: Stage, encoding: str, pack: Callable[[bytes], bytes]
 ) -> None:
     packed = pack(_body(2))
@@ -69,7 +69,7 @@ def _in_parts(body: bytes) -> bytes:
     [("gzip", gzip.compress), ("zstd", zstandard.compress), ("zstd", _in_parts)],
     ids=["gzip", "zstd", "zstd in parts"],
 )
-async def test_what_is_compressed_goes_on_unpacked(
+async def test_a_compressed_history_is_forwarded_unpacked(
     on: Stage, encoding: str, pack: Callable[[bytes], bytes]
 ) -> None:
     reply = await _post(on, pack(_body(30)), encoding)
@@ -90,7 +90,7 @@ async def test_a_bomb_does_not_go_off(on: Stage) -> None:
     [(b"(\xb5/\xfd", "zstd"), (b"not packed", "gzip"), (gzip.compress(_body(2))[:-9], "gzip")],
     ids=["another packing", "not packed", "broken off"],
 )
-async def test_what_cannot_be_unpacked_is_the_providers_to_judge(
+async def test_a_body_that_cannot_be_unpacked_is_left_to_the_provider(
     on: Stage, raw: bytes, encoding: str
 ) -> None:
     reply = await _post(on, raw, encoding)
@@ -100,13 +100,18 @@ async def test_what_cannot_be_unpacked_is_the_providers_to_judge(
 
 async def test_answers_are_asked_for_in_a_form_that_can_be_read(on: Stage) -> None:
     def refused(request: Any, body: Any) -> Response | None:
-        said = {"message": "too long", "code": "context_length_exceeded", "type": "", "param": None}
+        error = {
+            "message": "too long",
+            "code": "context_length_exceeded",
+            "type": "",
+            "param": None,
+        }
         if len(body["messages"]) < 10:
             return None
         if "gzip" in request.headers.get("accept-encoding", ""):
-            packed = gzip.compress(json.dumps({"error": said}).encode())
+            packed = gzip.compress(json.dumps({"error": error}).encode())
             return Response(packed, 400, headers={"content-encoding": "gzip"})
-        return JSONResponse({"error": said}, 400)
+        return JSONResponse({"error": error}, 400)
 
     on.provider.script = refused
     async with httpx.AsyncClient(timeout=60) as client:

@@ -31,8 +31,8 @@ def same(found: RequestBody, expected: RequestBody) -> bool:
 
 
 def talk(count: int, **more: Any) -> bytes:
-    said = [{"role": "user", "content": f"number {number}"} for number in range(count)]
-    return json.dumps({"model": "m", "messages": said, **more}).encode()
+    messages = [{"role": "user", "content": f"number {number}"} for number in range(count)]
+    return json.dumps({"model": "m", "messages": messages, **more}).encode()
 
 
 @given(
@@ -44,14 +44,14 @@ def talk(count: int, **more: Any) -> bytes:
     ),
     st.sampled_from([0, 300, 10_000]),
 )
-def test_whatever_came_before_a_body_is_what_it_would_be_without(
+def test_parsing_with_a_prefix_cache_equals_parsing_without(
     steps: list[tuple[int, list[Any], int | None, bool, str]], held: int
 ) -> None:
     prefixes = PrefixCache(min_body=0, max_prefixes=3, max_held=held)
     history: list[Any] = []
-    for kept, new, indent, first, beside in steps:
+    for kept, new, indent, first, extra in steps:
         history = history[:kept] + new
-        fields = {"messages": history, "x": beside, "copy": history[:1]}
+        fields = {"messages": history, "x": extra, "copy": history[:1]}
         body = dict(reversed(fields.items())) if first else fields
         raw = json.dumps(body, indent=indent).encode()
         found, prefix = prefixes.parse(WIRES["openai"], raw)
@@ -87,7 +87,7 @@ def test_a_history_that_grows_is_known_by_all_but_its_newest_messages() -> None:
     assert (first.count, second.count) == (14, 16)
 
 
-def test_what_was_learnt_of_a_beginning_is_known_of_what_goes_on_from_it() -> None:
+def test_facts_of_a_prefix_are_reused_for_its_continuation() -> None:
     prefixes = PrefixCache(min_body=0)
     facts = [MessageFacts("user", str(number), number, 0) for number in range(20)]
     _, first = prefixes.parse(WIRES["openai"], talk(20))
@@ -113,10 +113,10 @@ def test_so_are_the_identities_after_the_system_prompt() -> None:
 
 
 def test_the_same_bytes_replaced_fields_are_not_taken_for_the_messages() -> None:
-    said = [{"role": "user", "content": f"number {number}"} for number in range(12)]
+    messages = [{"role": "user", "content": f"number {number}"} for number in range(12)]
     prefixes = PrefixCache(min_body=0)
     for count in (10, 12):
-        raw = json.dumps({"metadata": said[:count], "messages": said[:count]}).encode()
+        raw = json.dumps({"metadata": messages[:count], "messages": messages[:count]}).encode()
         found, _ = prefixes.parse(WIRES["openai"], raw)
         assert same(found, bodies.parse_body(WIRES["openai"], raw))
 
@@ -131,7 +131,7 @@ def test_the_last_of_two_fields_of_one_name_counts() -> None:
 
 
 @pytest.mark.parametrize("end", [b",]}", b"", b"]", b"}}", b"] 1}", b', {"role"}]}'])
-def test_what_is_no_json_is_still_refused(end: bytes) -> None:
+def test_a_known_prefix_with_invalid_json_is_refused(end: bytes) -> None:
     prefixes = PrefixCache(min_body=0)
     whole = talk(12)
     prefixes.parse(WIRES["openai"], whole)
@@ -139,7 +139,7 @@ def test_what_is_no_json_is_still_refused(end: bytes) -> None:
         prefixes.parse(WIRES["openai"], whole[:-2] + end)
 
 
-def test_forms_are_told_apart() -> None:
+def test_prefixes_of_different_forms_are_separate() -> None:
     prefixes = PrefixCache(min_body=0)
     raw = talk(12, system="Be brief.")
     _, as_openai = prefixes.parse(WIRES["openai"], raw)

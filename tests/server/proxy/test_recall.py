@@ -75,17 +75,17 @@ def _mentions(on: Stage, at: int) -> int:
 
 @every_form
 @both_ways
-async def test_what_was_folded_is_recalled_and_the_client_sees_one_reply(
+async def test_folded_messages_are_recalled_and_the_client_gets_one_reply(
     on: Stage, form: str, stream: bool
 ) -> None:
     on.provider.script = script([Say("Let me look."), RECALL], [Say("It is teal.")])
     async with _client(on, form) as talker:
-        heard = await talker.hear(stream=stream)
-    assert "".join(heard.text.split()) == "Letmelook.Itisteal."
-    assert heard.calls == []
-    assert heard.finish in {"stop", "completed", "end_turn", "STOP"}
+        reply = await talker.hear(stream=stream)
+    assert "".join(reply.text.split()) == "Letmelook.Itisteal."
+    assert reply.calls == []
+    assert reply.finish in {"stop", "completed", "end_turn", "STOP"}
     # The client is told the size of the last request; both are paid for.
-    assert heard.usage == (INPUT, 2 * OUTPUT)
+    assert reply.usage == (INPUT, 2 * OUTPUT)
     (used,) = [total for total in await on.counted("", 1) if total.kind == "reply"]
     assert (used.calls, used.input_tokens, used.output_tokens) == (1, 2 * INPUT, 2 * OUTPUT)
     first, second = (json.loads(body) for body in on.provider.bodies)
@@ -94,7 +94,7 @@ async def test_what_was_folded_is_recalled_and_the_client_sees_one_reply(
     assert '"recall"' in json.dumps(first["tools"])
     assert '"recall"' in json.dumps(second["tools"])
     assert _sent(on, 1)[: len(_sent(on, 0))] == _sent(on, 0)
-    assert "recall" not in str(heard.raw)
+    assert "recall" not in str(reply.raw)
 
 
 @pytest.mark.parametrize("form", ["openai", "anthropic"])
@@ -120,7 +120,7 @@ async def test_the_model_opens_a_shortened_result_by_its_call(tmp_path: Path) ->
 
 @every_form
 @both_ways
-async def test_later_turns_send_what_was_really_said_with_the_same_bytes(
+async def test_later_turns_send_the_recorded_messages_with_the_same_bytes(
     on: Stage, form: str, stream: bool
 ) -> None:
     on.provider.script = script(
@@ -134,9 +134,9 @@ async def test_later_turns_send_what_was_really_said_with_the_same_bytes(
     # All that the provider has seen comes again, to the byte: the end of the array is cut off.
     end = before.rindex(SECRET.encode()) + len(SECRET)
     assert after[:end] == before[:end]
-    said = _sent(on)[len(_sent(on, 1)) :]
-    assert "It is teal." in json.dumps(said[:-1])
-    assert "Thank you" in json.dumps(said[-1])
+    new_messages = _sent(on)[len(_sent(on, 1)) :]
+    assert "It is teal." in json.dumps(new_messages[:-1])
+    assert "Thank you" in json.dumps(new_messages[-1])
 
 
 @every_form
@@ -163,14 +163,14 @@ async def test_with_parallel_calls_the_result_is_held_and_merged(
     lookup = Use("c1", "lookup", {"what": "weather"})
     on.provider.script = script([Say("Both."), RECALL, lookup], [Say("Teal and sunny.")])
     async with _client(on, form) as talker:
-        heard = await talker.hear(stream=stream)
-        assert [call[1:] for call in heard.calls] == [("lookup", {"what": "weather"})]
-        assert heard.finish in {"tool_calls", "completed", "tool_use", "STOP"}
+        reply = await talker.hear(stream=stream)
+        assert [call[1:] for call in reply.calls] == [("lookup", {"what": "weather"})]
+        assert reply.finish in {"tool_calls", "completed", "tool_use", "STOP"}
         assert len(on.provider.bodies) == 1
-        talker.tell(heard.calls[0], "sunny")
-        heard = await talker.hear(stream=stream)
-    assert heard.text == "Teal and sunny."
-    assert heard.usage == (INPUT, OUTPUT)
+        talker.tell(reply.calls[0], "sunny")
+        reply = await talker.hear(stream=stream)
+    assert reply.text == "Teal and sunny."
+    assert reply.usage == (INPUT, OUTPUT)
     new = json.dumps(_sent(on)[len(_sent(on, 0)) :])
     assert [new.count(word) for word in (SECRET, "sunny", '"recall"')][:2] == [1, 1]
     assert new.index('"recall"') < new.index(SECRET) < new.index("sunny")
@@ -187,14 +187,14 @@ async def test_three_recalls_are_answered_and_not_one_more(
     again = [[Use(f"r{n}", "recall", {"query": "cabin lamp"})] for n in range(9)]
     on.provider.script = script(*again)
     async with _client(on, form) as talker:
-        heard = await talker.hear(stream=stream)
-    assert (heard.text, heard.calls) == ("", [])
-    assert heard.finish in {"stop", "completed", "end_turn", "STOP"}
+        reply = await talker.hear(stream=stream)
+    assert (reply.text, reply.calls) == ("", [])
+    assert reply.finish in {"stop", "completed", "end_turn", "STOP"}
     assert len(on.provider.bodies) == 5
-    asked = json.dumps(_sent(on))
+    sent_text = json.dumps(_sent(on))
     # The summary may quote what the user said first.
     assert _mentions(on, -1) - _mentions(on, 0) == 3
-    assert asked.count("at most 3 recalls") == 1
+    assert sent_text.count("at most 3 recalls") == 1
 
 
 @every_form
@@ -251,16 +251,16 @@ async def test_under_a_forced_choice_there_is_no_tool_and_nothing_of_it(
 
 
 @every_form
-async def test_who_has_a_tool_of_that_name_keeps_it(on: Stage, form: str) -> None:
+async def test_a_client_tool_named_recall_keeps_its_name(on: Stage, form: str) -> None:
     ours = Use("r1", "enfold_recall", {"query": "cabin lamp"})
     on.provider.script = script([Use("c1", "recall", {"what": "x"})], [ours], [Say("Teal.")])
     async with _client(on, form) as talker:
         talker.tools = json.loads(json.dumps(_plain(talker.tools)).replace("lookup", "recall"))
-        heard = await talker.hear(stream=False)
-        assert [call[1] for call in heard.calls] == ["recall"]
-        talker.tell(heard.calls[0], "nothing")
-        heard = await talker.hear(stream=False)
-    assert (heard.text, heard.calls) == ("Teal.", [])
+        reply = await talker.hear(stream=False)
+        assert [call[1] for call in reply.calls] == ["recall"]
+        talker.tell(reply.calls[0], "nothing")
+        reply = await talker.hear(stream=False)
+    assert (reply.text, reply.calls) == ("Teal.", [])
     assert _mentions(on, -1) > _mentions(on, 0)
 
 
@@ -278,7 +278,7 @@ def _plain(tools: Any) -> Any:
         *((form, "always", False, True) for form in TALKERS),
     ],
 )
-async def test_the_setting_says_who_may_recall(
+async def test_the_setting_limits_recall(
     on: Stage, form: str, setting: Any, tools: bool, offered: bool
 ) -> None:
     await on.engine.set("proxy.recall", setting)
@@ -297,7 +297,7 @@ async def _namespace_of_the_last(on: Stage) -> str:
 
 
 @every_form
-async def test_nobody_recalls_what_somebody_else_said(on: Stage, form: str) -> None:
+async def test_recall_stays_within_the_namespace_of_the_key(on: Stage, form: str) -> None:
     async with _client(on, form, key="anna") as anna:
         await anna.hear(stream=False)
     namespace = await _namespace_of_the_last(on)
@@ -316,10 +316,10 @@ async def test_nobody_recalls_what_somebody_else_said(on: Stage, form: str) -> N
     )
     async with _client(on, form, key="bert", first=mine) as bert:
         await bert.hear(stream=False, **options)
-    asked = json.dumps(_sent(on))
-    assert SECRET not in asked
-    assert asked.count("Not answered: there is no message") == 2
-    assert "1 user: " in asked
+    sent_text = json.dumps(_sent(on))
+    assert SECRET not in sent_text
+    assert sent_text.count("Not answered: there is no message") == 2
+    assert "1 user: " in sent_text
 
 
 @every_form
@@ -354,10 +354,10 @@ async def test_the_receipt_says_whether_the_model_can_reach_what_was_folded(
 async def test_a_client_that_goes_on_from_a_joined_reply_has_all_of_it(on: Stage) -> None:
     on.provider.script = script([RECALL], [Say("It is teal.")])
     async with _client(on, "openai-responses") as talker:
-        heard = await talker.hear(stream=True)
+        reply = await talker.hear(stream=True)
         talker.history[:] = []
         talker.ask("Thank you")
-        await talker.hear(stream=False, previous_response_id=heard.raw.id)
+        await talker.hear(stream=False, previous_response_id=reply.raw.id)
     sent = _sent(on)
     assert "previous_response_id" not in on.provider.last
     assert SECRET in json.dumps(sent[-3])
@@ -379,9 +379,9 @@ async def test_a_branch_recalls_only_what_leads_to_it(on: Stage) -> None:
         )
         talker.ask("Elsewhere")
         await talker.hear(stream=False)
-    asked = json.dumps(_sent(on))
-    assert "anchor is rusty" not in asked
-    assert SECRET in asked
+    sent_text = json.dumps(_sent(on))
+    assert "anchor is rusty" not in sent_text
+    assert SECRET in sent_text
 
 
 async def test_a_reply_that_the_client_changed_goes_out_as_it_has_it(on: Stage) -> None:
@@ -397,14 +397,14 @@ async def test_a_reply_that_the_client_changed_goes_out_as_it_has_it(on: Stage) 
 
 @every_form
 async def test_a_stream_without_recall_passes_as_it_came(on: Stage, form: str) -> None:
-    said = script([Think("Hm"), Say("Plain words.")])
+    answer = script([Think("Hm"), Say("Plain words.")])
     async with _client(on, form) as talker:
         await talker.hear(stream=False)
         talker.ask("And now?")
-        on.provider.script = said
-        heard = await talker.hear(stream=True)
-    assert heard.text == "Plain words."
-    assert heard.usage == (INPUT, OUTPUT)
+        on.provider.script = answer
+        reply = await talker.hear(stream=True)
+    assert reply.text == "Plain words."
+    assert reply.usage == (INPUT, OUTPUT)
 
 
 @every_form
@@ -413,13 +413,13 @@ async def test_a_failure_while_recalling_is_the_providers_own(
     on: Stage, form: str, stream: bool
 ) -> None:
     first = script([Say("Let me look."), RECALL])
-    said: list[Any] = []
+    bodies: list[Any] = []
     error = {"type": "overloaded_error", "message": "try later", "code": 529, "status": "BUSY"}
 
     def fails(request: Any, body: Any) -> Response | None:
-        said.append(body)
+        bodies.append(body)
         whole = {"type": "error", "error": error}
-        return first(request, body) if len(said) == 1 else JSONResponse(whole, 529)
+        return first(request, body) if len(bodies) == 1 else JSONResponse(whole, 529)
 
     on.provider.script = fails
     failures = (openai.APIError, anthropic.APIError, google_errors.APIError)
@@ -440,6 +440,6 @@ async def test_a_call_that_was_cut_short_is_not_answered(on: Stage) -> None:
 
     async with _client(on, "openai") as talker:
         on.provider.script = cut
-        heard = await talker.hear(stream=False)
-    assert (heard.text, heard.calls, heard.finish) == ("Hm.", [], "length")
+        reply = await talker.hear(stream=False)
+    assert (reply.text, reply.calls, reply.finish) == ("Hm.", [], "length")
     assert len(on.provider.bodies) == 1

@@ -24,7 +24,7 @@ DELTA = _event("response.output_text.delta", delta='event: response.completed "t
 DONE = _event("response.completed", response={"id": "r", "status": "completed", "output": []})
 
 
-class Kept:
+class RecordedEvents:
     """Remembers what it was given, and when."""
 
     def __init__(self) -> None:
@@ -33,13 +33,13 @@ class Kept:
     async def keep(self, reply: Reply) -> None:
         self.events.append(reply.id)
 
-    def done(self, heard: RecordedResponse) -> None:
-        self.events.append(b"".join(heard.chunks))
+    def done(self, response: RecordedResponse) -> None:
+        self.events.append(b"".join(response.chunks))
 
 
 @pytest.mark.parametrize("size", [1, 7, 10_000])
 async def test_a_stream_passes_up_to_its_last_event(size: int) -> None:
-    kept = Kept()
+    kept = RecordedEvents()
     recorder = ResponseRecorder(
         RecordedResponse(WIRES["openai-responses"], STREAM), kept.done, kept.keep
     )
@@ -57,7 +57,7 @@ async def test_a_stream_passes_up_to_its_last_event(size: int) -> None:
 
 
 async def test_an_answer_that_is_no_stream_waits_until_it_is_whole() -> None:
-    kept = Kept()
+    kept = RecordedEvents()
     recorder = ResponseRecorder(
         RecordedResponse(WIRES["openai-responses"], WHOLE), kept.done, kept.keep
     )
@@ -69,8 +69,8 @@ async def test_an_answer_that_is_no_stream_waits_until_it_is_whole() -> None:
     assert kept.events[0] == "r"
 
 
-async def test_where_nothing_is_kept_nothing_waits() -> None:
-    kept = Kept()
+async def test_a_recorder_without_a_keeper_waits_for_nothing() -> None:
+    kept = RecordedEvents()
     recorder = ResponseRecorder(
         RecordedResponse(WIRES["openai-responses"], STREAM), kept.done, None
     )
@@ -81,7 +81,7 @@ async def test_where_nothing_is_kept_nothing_waits() -> None:
 
 
 async def test_a_large_answer_is_read_too() -> None:
-    kept = Kept()
+    kept = RecordedEvents()
     recorder = ResponseRecorder(
         RecordedResponse(WIRES["openai-responses"], WHOLE), kept.done, kept.keep
     )

@@ -1,4 +1,4 @@
-"""What enfold says to a client, in the words of the client's provider."""
+"""Errors of enfold in the format of the client's provider."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from enfold.server.proxy.client import error_response, is_overflow_response
 def test_a_blocked_session_says_how_to_go_on(provider: str, path: tuple[str, str]) -> None:
     error = BlockedError("it failed", session="s 1")
     status, headers, body = error_response(error, provider, "key-1")
-    said = json.loads(body)[path[0]][path[1]]
+    message = json.loads(body)[path[0]][path[1]]
     assert status == 409
-    assert "it failed" in said
-    assert "POST /api/sessions/s%201/retry" in said
-    assert "x-enfold-namespace: key-1" in said
+    assert "it failed" in message
+    assert "POST /api/sessions/s%201/retry" in message
+    assert "x-enfold-namespace: key-1" in message
     assert dict(headers)[b"x-should-retry"] == b"false"
 
 
-def test_what_may_pass_is_worth_another_try() -> None:
+def test_temporary_errors_invite_a_retry() -> None:
     status, headers, _ = error_response(UnavailableError("gone"), "anthropic")
     assert (status, dict(headers)[b"x-should-retry"]) == (503, b"true")
     status, headers, _ = error_response(OverloadError("busy", retry_after=1.2), "anthropic")

@@ -37,17 +37,17 @@ class Client:
     """Hears what is sent to it."""
 
     def __init__(self) -> None:
-        self.heard: list[Any] = []
+        self.received: list[Any] = []
 
     async def send(self, message: Any) -> None:
-        self.heard.append(message)
+        self.received.append(message)
 
 
 async def test_pieces_go_on_as_they_come() -> None:
     client = Client()
     answer = cast("UpstreamResponse", Arriving(b"one", b"two"))
     await relay_response(answer, [(b"X-Enfold-Decision", b"keep")], ClientResponse(client.send))
-    start, *body = client.heard
+    start, *body = client.received
     assert start["headers"] == [
         (b"content-type", b"application/json"),
         (b"x-enfold-decision", b"keep"),
@@ -59,14 +59,14 @@ async def test_pieces_go_on_as_they_come() -> None:
     ]
 
 
-async def test_how_long_it_is_and_which_piece_is_the_last_is_said_where_that_is_known() -> None:
+async def test_a_relayed_response_keeps_its_known_length_and_marks_its_last_piece() -> None:
     client = Client()
     await relay_response(
         cast("UpstreamResponse", Arriving(b"one", b"two", length=6)),
         (),
         ClientResponse(client.send),
     )
-    start, *body = client.heard
+    start, *body = client.received
     assert (b"content-length", b"6") in start["headers"]
     assert [(each["body"], each.get("more_body", False)) for each in body] == [
         (b"one", True),
@@ -80,32 +80,32 @@ async def test_an_answer_that_never_has_a_body_has_no_length(status: int) -> Non
     answer = Arriving(length=0)
     answer.status = status
     await relay_response(cast("UpstreamResponse", answer), (), ClientResponse(client.send))
-    assert [name for name, _ in client.heard[0]["headers"]] == [b"content-type"]
+    assert [name for name, _ in client.received[0]["headers"]] == [b"content-type"]
 
 
-async def test_what_has_to_wait_is_said_after_it_was_kept() -> None:
+async def test_a_response_is_sent_after_it_was_stored() -> None:
     client = Client()
     before: list[int] = []
 
     async def keep(_reply: Reply) -> None:
-        before.append(len(client.heard))
+        before.append(len(client.received))
 
     answer = cast("UpstreamResponse", Arriving(b'{"id":', b'"r"}'))
-    ear = ResponseRecorder(
+    recorder = ResponseRecorder(
         RecordedResponse(WIRES["openai-responses"], answer.headers), lambda _: None, keep
     )
-    await relay_response(answer, (), ClientResponse(client.send), ear)
+    await relay_response(answer, (), ClientResponse(client.send), recorder)
     assert before == [1]
-    assert [each["body"] for each in client.heard[1:]] == [b'{"id":"r"}']
+    assert [each["body"] for each in client.received[1:]] == [b'{"id":"r"}']
 
 
-async def test_an_answer_that_breaks_off_is_not_ended_but_was_heard() -> None:
-    client, heard = Client(), RecordedResponse(WIRES["openai"], ())
+async def test_an_interrupted_answer_is_not_ended_but_recorded() -> None:
+    client, response = Client(), RecordedResponse(WIRES["openai"], ())
     closed: list[RecordedResponse] = []
     answer = cast("UpstreamResponse", Arriving(b"one", breaks=True))
     to = ClientResponse(client.send)
     with pytest.raises(UnavailableError):
-        await relay_response(answer, (), to, ResponseRecorder(heard, closed.append, None))
+        await relay_response(answer, (), to, ResponseRecorder(response, closed.append, None))
     assert to.has_started
-    assert client.heard[-1]["more_body"] is True
-    assert closed == [heard]
+    assert client.received[-1]["more_body"] is True
+    assert closed == [response]

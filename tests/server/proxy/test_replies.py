@@ -19,9 +19,9 @@ from enfold.wire.replies import CalledTool, EventParser, Reply, reply_reader
 ARGUMENTS = '{"query":"é the port"}'
 
 
-def _chat(delta: Any, finish: str | None = None, **beside: Any) -> Any:
+def _chat(delta: Any, finish: str | None = None, **fields: Any) -> Any:
     choice = {"index": 0, "delta": delta, "finish_reason": finish}
-    return {"id": "chat-1", "choices": [choice], "usage": None, **beside}
+    return {"id": "chat-1", "choices": [choice], "usage": None, **fields}
 
 
 def _call(**function: Any) -> Any:
@@ -167,11 +167,11 @@ GEMINI_CALL = {
 }
 
 
-def _gemini(*parts: Any, finish: str | None = None, **beside: Any) -> Any:
+def _gemini(*parts: Any, finish: str | None = None, **fields: Any) -> Any:
     candidate: Any = {"content": {"role": "model", "parts": list(parts)}}
     if finish:
         candidate["finishReason"] = finish
-    return {"responseId": "g-1", "candidates": [candidate], **beside}
+    return {"responseId": "g-1", "candidates": [candidate], **fields}
 
 
 GEMINI_EVENTS = [
@@ -301,7 +301,7 @@ def test_packed_answers_are_read(dialect: str, encoding: bytes, pack: Any) -> No
 
 
 @every_form
-def test_what_is_packed_otherwise_is_not_read(dialect: str) -> None:
+def test_replies_with_an_unreadable_encoding_are_not_read(dialect: str) -> None:
     headers = [*JSON, (b"content-encoding", b"br")]
     assert _read(WIRES[dialect], headers, [b"\x00\x01"]) == Reply()
     broken = [*JSON, (b"content-encoding", b"gzip")]
@@ -323,7 +323,7 @@ values: st.SearchStrategy[Any] = st.recursive(
 
 
 @given(forms, st.data())
-def test_whatever_comes_in_place_of_a_value_nothing_breaks(dialect: str, data: Any) -> None:
+def test_odd_values_in_replies_raise_no_error(dialect: str, data: Any) -> None:
     events, whole, _ = CASES[dialect]
     odd = [_spoilt(event, data) for event in events]
     _read(WIRES[dialect], SSE, [stream([event for event in odd if isinstance(event, dict)])])
@@ -346,6 +346,6 @@ def test_an_array_of_geminis_pieces_is_one_answer() -> None:
     assert _read(WIRES["gemini"], JSON, [json.dumps(events).encode()]) == expected
 
 
-def test_what_is_unknown_is_not_zero() -> None:
+def test_unknown_usage_is_not_zero() -> None:
     assert _read(WIRES["openai"], JSON, [b'{"usage": {}}']).usage == CallUsage()
     assert _read(WIRES["openai"], JSON, [b"not json"]) == Reply()

@@ -38,8 +38,8 @@ async def _talk(on: Stage, turns: int, key: str = "k") -> list[dict[str, str]]:
                 model="small", messages=messages
             )
             headers.append(dict(reply.headers))
-            said = reply.parse().choices[0].message.content
-            messages.append({"role": "assistant", "content": said})
+            text = reply.parse().choices[0].message.content
+            messages.append({"role": "assistant", "content": text})
     return headers
 
 
@@ -60,12 +60,12 @@ async def test_a_long_conversation_goes_on_and_always_fits(on: Stage) -> None:
 async def test_between_two_compressions_what_is_sent_only_grows(on: Stage) -> None:
     headers = await _talk(on, 30)
     sent = [json.loads(body)["messages"] for body in on.provider.bodies]
-    for before, after, said in zip(sent, sent[1:], headers[1:], strict=False):
-        if said["x-enfold-decision"] != "compressed":
+    for before, after, header in zip(sent, sent[1:], headers[1:], strict=False):
+        if header["x-enfold-decision"] != "compressed":
             assert after[: len(before)] == before
 
 
-async def test_what_needs_nothing_is_forwarded_byte_for_byte(on: Stage) -> None:
+async def test_an_unchanged_body_is_forwarded_byte_for_byte(on: Stage) -> None:
     raw = b'{ "model":"small",\n "messages" : [{"content":"h\\u00e9","role":"user"}], "x": 1.50}'
     async with httpx.AsyncClient(timeout=60) as client:
         reply = await client.post(f"{on.address}/v1/chat/completions?a=%2F", content=raw)
@@ -74,7 +74,7 @@ async def test_what_needs_nothing_is_forwarded_byte_for_byte(on: Stage) -> None:
 
 
 @pytest.mark.parametrize(
-    ("raw", "header", "said"),
+    ("raw", "header", "value"),
     [
         (b'{"\xdd":1,"model":"small","messages":[]}', "x-enfold-warning", "not-understood"),
         (
@@ -87,12 +87,12 @@ async def test_what_needs_nothing_is_forwarded_byte_for_byte(on: Stage) -> None:
     ids=["key not UTF-8", "number above all floats"],
 )
 async def test_odd_bodies_are_the_providers_to_judge(
-    on: Stage, raw: bytes, header: str, said: str
+    on: Stage, raw: bytes, header: str, value: str
 ) -> None:
     on.provider.script = lambda _request, _body: JSONResponse({"choices": []})
     async with httpx.AsyncClient(timeout=60) as client:
         reply = await client.post(f"{on.address}/v1/chat/completions", content=raw)
-    assert (reply.status_code, reply.headers[header]) == (200, said)
+    assert (reply.status_code, reply.headers[header]) == (200, value)
     assert on.provider.bodies == [raw]
 
 
@@ -109,24 +109,24 @@ async def test_a_sessions_name_that_cannot_be_stored_is_refused_in_the_providers
 ) -> None:
     async with httpx.AsyncClient(headers={"x-enfold-session": "x" * 257}, timeout=60) as client:
         reply = await client.post(f"{on.address}{path}", json={"model": "small", "messages": []})
-    said = reply.json()
+    body = reply.json()
     assert reply.status_code == 400
-    assert "x-enfold-session" in said["error"]["message"]
-    assert "at most 256 characters" in said["error"]["message"]
-    assert said[code[0]][code[1]].lower() == "bad_input"
+    assert "x-enfold-session" in body["error"]["message"]
+    assert "at most 256 characters" in body["error"]["message"]
+    assert body[code[0]][code[1]].lower() == "bad_input"
     assert on.provider.bodies == []
 
 
-async def test_the_clients_key_passes_and_what_is_said_to_enfold_stays(on: Stage) -> None:
+async def test_the_clients_key_is_forwarded_and_headers_for_enfold_are_not(on: Stage) -> None:
     headers = {"authorization": "Bearer sk-mine", "x-enfold-session": "mine", "x-other": "1"}
     async with httpx.AsyncClient(headers=headers, timeout=60) as client:
         await client.post(
             f"{on.address}/v1/chat/completions",
             json={"model": "small", "messages": [{"role": "user", "content": "Hi"}]},
         )
-    (seen,) = on.provider.headers
-    assert (seen["authorization"], seen["x-other"]) == ("Bearer sk-mine", "1")
-    assert not any(name.startswith("x-enfold") for name in seen)
+    (forwarded,) = on.provider.headers
+    assert (forwarded["authorization"], forwarded["x-other"]) == ("Bearer sk-mine", "1")
+    assert not any(name.startswith("x-enfold") for name in forwarded)
 
 
 async def test_anthropic_clients_get_the_summary_in_a_users_message(on: Stage) -> None:
@@ -232,7 +232,7 @@ async def test_other_paths_pass_unchanged_to_the_provider_they_are_meant_for(on:
     ],
     ids=["empty", "broken", "elsewhere", "no model"],
 )
-async def test_what_cannot_be_read_is_the_providers_to_judge(
+async def test_unreadable_bodies_are_left_to_the_provider(
     on: Stage, body: bytes, warning: str
 ) -> None:
     on.provider.script = lambda _request, _body: Response(status_code=400)
@@ -246,8 +246,8 @@ async def test_an_edited_message_makes_a_branch_that_uses_the_same_summary(on: S
     await _talk(on, 22)
     (record,) = await on.engine.sessions(namespace=await on.namespace("k"))
     session = await on.engine.find(record.id, namespace=await on.namespace("k"))
-    known = [json.loads(row.body) for row in await session.history(limit=1_000)]
-    edited = [*known[:-1], {"role": "user", "content": "Something else, please."}]
+    stored = [json.loads(row.body) for row in await session.history(limit=1_000)]
+    edited = [*stored[:-1], {"role": "user", "content": "Something else, please."}]
     async with httpx.AsyncClient(headers={"authorization": "Bearer k"}, timeout=60) as client:
         reply = await client.post(
             f"{on.address}/v1/chat/completions", json={"model": "small", "messages": edited}
@@ -273,8 +273,13 @@ async def test_an_overflow_at_the_provider_compresses_once_and_tries_again(on: S
     def too_long(_request: Any, body: Any) -> Response | None:
         if len(body["messages"]) < 10:
             return None
-        said = {"message": "too long", "code": "context_length_exceeded", "type": "", "param": None}
-        return JSONResponse({"error": said}, 400)
+        error = {
+            "message": "too long",
+            "code": "context_length_exceeded",
+            "type": "",
+            "param": None,
+        }
+        return JSONResponse({"error": error}, 400)
 
     on.provider.script = too_long
     headers = await _talk(on, 8)
@@ -300,7 +305,7 @@ async def failing(tmp_path: Path) -> AsyncIterator[Stage]:
         yield opened
 
 
-async def test_a_compression_that_fails_stops_the_conversation_until_somebody_decides(
+async def test_a_failed_compression_blocks_the_conversation_until_a_person_decides(
     failing: Stage,
 ) -> None:
     on = failing
@@ -318,7 +323,7 @@ async def test_a_compression_that_fails_stops_the_conversation_until_somebody_de
     assert headers[-1].get("x-enfold-warning") == "compression-failed"
 
 
-async def test_a_provider_out_of_reach_is_said_in_its_own_words(tmp_path: Path) -> None:
+async def test_an_unreachable_provider_is_reported_in_the_providers_format(tmp_path: Path) -> None:
     async with stage(f"sqlite:///{tmp_path / 'proxy.db'}") as on:
         on.provider.script = lambda _request, _body: _gone()
         async with anthropic.AsyncAnthropic(
@@ -335,7 +340,7 @@ def _gone() -> Response:
     return Response(status_code=500)
 
 
-async def test_whoever_runs_the_server_can_let_a_blocked_conversation_go_on(
+async def test_the_operator_can_unblock_a_conversation(
     failing: Stage,
 ) -> None:
     on = failing

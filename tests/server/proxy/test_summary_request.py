@@ -109,19 +109,19 @@ FORMS = {
 
 
 @dataclass
-class Model:
+class SummarizingModel:
     """The client's model: it answers, and it writes summaries where it is asked to."""
 
     form: Form
     calls_a_tool: bool = False
     forwarded: list[dict[str, Any]] = field(default_factory=list)
-    asked: list[dict[str, Any]] = field(default_factory=list)
+    requests: list[dict[str, Any]] = field(default_factory=list)
 
     def answer(self, _request: Request, body: Any) -> Response:
         if INSTRUCTION not in json.dumps(body[self.form.key][-1]):
             self.forwarded.append(body)
             return self.form.reply("Fine.")
-        self.asked.append(body)
+        self.requests.append(body)
         if not self.calls_a_tool:
             return self.form.reply(SUMMARY)
         call = {"id": "c", "type": "function", "function": {"name": "look", "arguments": "{}"}}
@@ -161,35 +161,35 @@ async def _talk(on: Stage, form: Form) -> Snapshot:
 @pytest.mark.parametrize("name", FORMS)
 async def test_a_summary_continues_the_conversation_as_it_was_sent(on: Stage, name: str) -> None:
     form = FORMS[name]
-    model = Model(form)
+    model = SummarizingModel(form)
     on.provider.script = model.answer
     made = await _talk(on, form)
     assert made.text is not None
     assert SUMMARY in made.text
-    asked = model.asked[0]
-    *before, instruction = asked.pop(form.key)
+    request = model.requests[0]
+    *before, instruction = request.pop(form.key)
     (sent,) = [each for each in model.forwarded if each[form.key] == before]
     assert "Now write the summary" in json.dumps(instruction)
     limits = {"max_tokens", "generationConfig"}
-    assert {k: v for k, v in asked.items() if k not in limits} == {
+    assert {k: v for k, v in request.items() if k not in limits} == {
         k: v for k, v in sent.items() if k not in {*limits, form.key}
     }
-    if "max_tokens" in asked:
-        assert asked["max_tokens"] == 500  # what the model can write, where a client allows less
+    if "max_tokens" in request:
+        assert request["max_tokens"] == 500  # what the model can write, where a client allows less
     if name == "anthropic":
         assert before[-1]["content"][-1]["cache_control"] == MARK
 
 
 async def test_a_model_that_calls_a_tool_instead_gets_a_transcript(on: Stage) -> None:
     form = FORMS["openai"]
-    model = Model(form, calls_a_tool=True)
+    model = SummarizingModel(form, calls_a_tool=True)
     on.provider.script = lambda request, body: (
         form_stream(SUMMARY) if body.get("stream") else model.answer(request, body)
     )
     made = await _talk(on, form)
     assert made.text is not None
     assert SUMMARY in made.text
-    assert len(model.asked) == 1
+    assert len(model.requests) == 1
     assert any("written from a transcript" in each for each in made.content["warnings"])
 
 
@@ -206,11 +206,13 @@ def form_stream(text: str) -> Response:
 
 async def test_a_request_for_another_form_of_answer_is_not_continued(on: Stage) -> None:
     form = FORMS["openai"]
-    model = Model(Form(form.path, form.key, {"response_format": {"type": "json_object"}}))
+    model = SummarizingModel(
+        Form(form.path, form.key, {"response_format": {"type": "json_object"}})
+    )
     on.provider.script = lambda request, body: (
         form_stream(SUMMARY) if body.get("stream") else model.answer(request, body)
     )
     made = await _talk(on, model.form)
     assert made.text is not None
     assert SUMMARY in made.text
-    assert model.asked == []
+    assert model.requests == []

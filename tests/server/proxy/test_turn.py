@@ -27,8 +27,8 @@ from enfold.server.proxy.upstream import Upstream
 from enfold.summaries import Summary, SummaryRequest
 from enfold.tokens import count_conversation, get
 from enfold.wire import WIRES
+from tests.server.live_server import serving
 from tests.server.proxy.stage import WINDOW, Stage, question, stage
-from tests.server.serving import serving
 
 PATH = "/v1/chat/completions"
 PLEASE = question(99)
@@ -41,14 +41,14 @@ class Gated:
     max_input: int | None = None
 
     def __init__(self) -> None:
-        self.asked = 0
+        self.calls = 0
         self.failures = 0
         self.was_asked = asyncio.Event()
         self.open = asyncio.Event()
 
     async def summarize(self, request: SummaryRequest) -> Summary:
         """A summary, sooner or later."""
-        self.asked += 1
+        self.calls += 1
         self.was_asked.set()
         if self.failures:
             self.failures -= 1
@@ -82,12 +82,12 @@ class Chat:
         """Further fields of its requests."""
 
     async def say(self, text: str) -> httpx.Response:
-        """One turn; what was said stays only if it was answered."""
-        asked = [*self.messages, {"role": "user", "content": text}]
-        body = {"model": "small", "messages": asked, **self.more}
+        """Send one turn; the messages stay only if it was answered."""
+        messages = [*self.messages, {"role": "user", "content": text}]
+        body = {"model": "small", "messages": messages, **self.more}
         reply = await self._client.post(f"{self._on.address}{PATH}", json=body)
         if reply.is_success:
-            self.messages = [*asked, reply.json()["choices"][0]["message"]]
+            self.messages = [*messages, reply.json()["choices"][0]["message"]]
         return reply
 
     async def until(self, happened: Callable[[httpx.Response], bool]) -> httpx.Response:
@@ -97,7 +97,7 @@ class Chat:
             await self._on.proxy.idle()
             # A compression that has begun takes a moment until it asks for a summary.
             async with asyncio.timeout(60):
-                while (  # noqa: ASYNC110 - a background task tells nobody
+                while (  # noqa: ASYNC110 - a background task sets no event
                     self._on.proxy.cache_sizes()["background_running"] and not happened(reply)
                 ):
                     await asyncio.sleep(0.01)
@@ -115,7 +115,7 @@ async def chat(on: Stage) -> AsyncIterator[Chat]:
 
 async def _eventually(is_so: Callable[[], Awaitable[Any]]) -> None:
     async with asyncio.timeout(60):
-        while not await is_so():  # noqa: ASYNC110 - the queue tells nobody
+        while not await is_so():  # noqa: ASYNC110 - the queue sets no event
             await asyncio.sleep(0.01)
 
 
@@ -138,19 +138,19 @@ async def early(on: Stage) -> Stage:
     return on
 
 
-async def test_a_compression_ahead_is_one_nobody_waits_for_it_and_the_next_turn_uses_it(
+async def test_an_early_compression_runs_once_in_the_background_and_the_next_turn_uses_it(
     early: Stage, chat: Chat, writer: Gated
 ) -> None:
-    first = await chat.until(lambda _: writer.asked > 0)
+    first = await chat.until(lambda _: writer.calls > 0)
     others = [await chat.say(f"And {number}?") for number in range(3)]
     await early.proxy.idle()
     assert {each.headers["x-enfold-decision"] for each in (first, *others)} == {"keep"}
-    assert writer.asked == 1
+    assert writer.calls == 1
     writer.open.set()
     await _eventually(lambda: _summaries(early))
     after = await chat.say("And now?")
     assert after.headers["x-enfold-decision"] == "reused"
-    assert writer.asked == 1
+    assert writer.calls == 1
     assert await _summaries(early) == 1
 
 
@@ -159,10 +159,10 @@ async def test_a_compression_ahead_that_fails_costs_nothing_but_another_try(
 ) -> None:
     writer.failures = 1
     writer.open.set()
-    failed = await chat.until(lambda _: writer.asked > 0)
+    failed = await chat.until(lambda _: writer.calls > 0)
     assert (failed.status_code, failed.headers["x-enfold-decision"]) == (200, "keep")
     assert "x-enfold-warning" not in failed.headers
-    then = await chat.until(lambda _: writer.asked > 1)
+    then = await chat.until(lambda _: writer.calls > 1)
     assert then.status_code == 200
     await _eventually(lambda: _summaries(early))
     after = await chat.say("And now?")
@@ -181,7 +181,7 @@ async def test_a_turn_waits_only_at_the_hard_limit(early: Stage, chat: Chat, wri
         assert reply.headers["x-enfold-decision"] == "keep"
         last, sent = sent, int(reply.headers["x-enfold-tokens-after"])
         step, number = sent - last, number + 1
-    assert writer.asked == 1
+    assert writer.calls == 1
     waiting = asyncio.create_task(chat.say(question(number) * 3))
     async with asyncio.timeout(60):
         await writer.was_asked.wait()
@@ -195,14 +195,14 @@ async def test_a_turn_waits_only_at_the_hard_limit(early: Stage, chat: Chat, wri
     assert made.parent_depth is not None
     since = count(chat.messages[made.parent_depth + 1 : -1])
     assert after - since <= goal
-    assert writer.asked == 1
+    assert writer.calls == 1
 
 
-async def test_what_fails_in_the_background_is_told_and_the_request_goes_on(
+async def test_a_background_failure_is_reported_and_the_request_continues(
     on: Stage, caplog: pytest.LogCaptureFixture
 ) -> None:
-    said = [{"role": role, "content": "Hi"} for role in ("user", "assistant", "user")]
-    body = bodies.parse_body(WIRES["openai"], json.dumps({"messages": said}).encode())
+    messages = [{"role": role, "content": "Hi"} for role in ("user", "assistant", "user")]
+    body = bodies.parse_body(WIRES["openai"], json.dumps({"messages": messages}).encode())
     pipeline = ProxyPipeline(on.engine, ProxiedConversations(on.engine))
     out = await pipeline.prepare(ProxyRequest(body, "openai:small", namespace="n" * 257))
     await pipeline.idle()
@@ -211,10 +211,10 @@ async def test_what_fails_in_the_background_is_told_and_the_request_goes_on(
 
 
 def _asking(*texts: str, namespace: str = "") -> ProxyRequest:
-    said = [
+    messages = [
         {"role": ("user", "assistant")[at % 2], "content": text} for at, text in enumerate(texts)
     ]
-    body = bodies.parse_body(WIRES["openai"], json.dumps({"messages": said}).encode())
+    body = bodies.parse_body(WIRES["openai"], json.dumps({"messages": messages}).encode())
     return ProxyRequest(body, "openai:small", namespace=namespace)
 
 
@@ -260,15 +260,15 @@ async def test_a_request_that_cannot_be_recorded_takes_no_other_with_it(
 
 
 async def _blocked(on: Stage, chat: Chat, writer: Gated) -> tuple[dict[str, str], dict[str, str]]:
-    """What the error says: the ways on, by name, and the header that they need."""
+    """Block the conversation; return the ways to go on and the header that they need."""
     writer.failures = 10**6
     refused = await chat.until(lambda reply: not reply.is_success)
     assert refused.status_code == 409
     assert refused.headers["x-request-id"]
-    said = refused.json()["error"]["message"]
-    ways = {way.rpartition("/")[2]: way for way in re.findall(r"POST (/\S+?)[,) ]", said)}
+    message = refused.json()["error"]["message"]
+    ways = {way.rpartition("/")[2]: way for way in re.findall(r"POST (/\S+?)[,) ]", message)}
     assert set(ways) == {"retry", "acknowledge"}
-    found = re.search(r"x-enfold-namespace: (\S+?)\)", said)
+    found = re.search(r"x-enfold-namespace: (\S+?)\)", message)
     assert found is not None
     sent = len(on.provider.bodies)
     assert (await chat.say(PLEASE)).status_code == 409
@@ -302,7 +302,7 @@ async def test_a_blocked_conversation_goes_on_once_the_risk_is_acknowledged(
     assert len(on.provider.last["messages"]) == len(chat.messages) - 1
 
 
-async def test_what_is_to_pass_passes_whole_with_a_warning(
+async def test_on_failure_pass_forwards_the_whole_history_with_a_warning(
     on: Stage, chat: Chat, writer: Gated
 ) -> None:
     await on.engine.set("proxy.on_failure", "pass")
@@ -330,7 +330,7 @@ async def test_a_blocked_conversation_goes_on_once_it_is_to_be_truncated(
     assert record.blocked is None
 
 
-async def test_what_is_too_full_before_the_first_reply_goes_out_compressed(
+async def test_a_full_first_request_is_forwarded_compressed(
     on: Stage, chat: Chat, writer: Gated
 ) -> None:
     writer.open.set()
@@ -345,7 +345,7 @@ async def test_what_is_too_full_before_the_first_reply_goes_out_compressed(
     again = await chat.say("And now?")
     assert again.headers["x-enfold-decision"] == "reused"
     assert on.provider.bodies[-1] == on.provider.bodies[-2]
-    assert writer.asked == 1
+    assert writer.calls == 1
 
 
 @pytest.mark.parametrize("role", ["system", "user"])
@@ -369,7 +369,7 @@ async def test_the_risk_can_be_acknowledged_before_the_first_reply(
     chat.messages = [{"role": "user", "content": question(number)} for number in range(40)]
     writer.failures = 10**6
     assert [(await chat.say(PLEASE)).status_code for _ in range(2)] == [409, 409]
-    assert writer.asked == 1
+    assert writer.calls == 1
     namespace = await on.namespace("k")
     (record,) = await on.engine.sessions(namespace=namespace)
     await (await on.engine.find(record.id, namespace=namespace)).acknowledge()
@@ -377,7 +377,7 @@ async def test_the_risk_can_be_acknowledged_before_the_first_reply(
     assert (after.status_code, after.headers["x-enfold-warning"]) == (200, "risk-acknowledged")
 
 
-async def test_what_is_to_be_truncated_goes_out_smaller_with_a_warning(
+async def test_on_failure_truncate_forwards_a_smaller_history_with_a_warning(
     on: Stage, chat: Chat, writer: Gated
 ) -> None:
     await on.engine.set("on_failure", "truncate")
@@ -416,7 +416,7 @@ async def test_two_divergences_in_a_row_stop_the_summaries(
         warnings.append(reply.headers.get("x-enfold-warning"))
     assert decisions == ["compressed", "keep", "keep"]
     assert warnings == [None, "history-keeps-changing", "history-keeps-changing"]
-    assert await _summaries(on) == writer.asked == 2
+    assert await _summaries(on) == writer.calls == 2
     assert len(on.provider.last["messages"]) == len(chat.messages) - 1
     chat.messages = whole
     again = await chat.say("And now?")
@@ -442,7 +442,7 @@ async def test_a_history_that_changes_every_time_is_not_compressed_every_time(
         warnings.append(reply.headers.get("x-enfold-warning"))
     assert decisions == ["compressed"] * 2 + ["keep"] * 6
     assert warnings == [None] * 2 + ["history-keeps-changing"] * 6
-    assert writer.asked == 2
+    assert writer.calls == 2
 
 
 async def test_different_conversations_with_the_same_document_are_not_variants(
@@ -461,11 +461,11 @@ async def test_different_conversations_with_the_same_document_are_not_variants(
 
 
 def _too_long(_request: Any, _body: Any) -> Response:
-    said = {"message": "too long", "code": "context_length_exceeded", "type": "", "param": None}
-    return JSONResponse({"error": said}, 400)
+    error = {"message": "too long", "code": "context_length_exceeded", "type": "", "param": None}
+    return JSONResponse({"error": error}, 400)
 
 
-async def test_an_overflow_is_tried_once_more_and_then_told(
+async def test_an_overflow_is_retried_once_and_then_reported(
     on: Stage, chat: Chat, writer: Gated
 ) -> None:
     writer.open.set()
@@ -475,7 +475,7 @@ async def test_an_overflow_is_tried_once_more_and_then_told(
     reply = await chat.say("And now?")
     assert (reply.status_code, reply.json()["error"]["message"]) == (400, "too long")
     assert len(on.provider.bodies) == before + 2
-    assert writer.asked == 1
+    assert writer.calls == 1
     assert len(on.provider.last["messages"]) < len(chat.messages)
 
 
@@ -522,7 +522,7 @@ async def test_the_receipt_says_whether_the_model_can_look_it_up(
         on.provider.script = _too_long
         await chat.say("And now?")
     else:
-        await chat.until(lambda _: writer.asked > 0)
+        await chat.until(lambda _: writer.calls > 0)
         await _eventually(lambda: _summaries(on))
     (made,) = await _made(on)
     assert made.content["receipt"]["restorable_by"] == means
@@ -541,7 +541,7 @@ async def test_a_provider_that_dies_while_it_answers_is_an_error_to_the_clients_
     on.provider.script = lambda _request, _body: StreamingResponse(
         dies(), media_type="text/event-stream"
     )
-    heard: list[Any] = []
+    pieces: list[Any] = []
     async with openai.AsyncOpenAI(
         base_url=f"{on.address}/v1", api_key="k", max_retries=0
     ) as client:
@@ -551,8 +551,8 @@ async def test_a_provider_that_dies_while_it_answers_is_an_error_to_the_clients_
             stream=True,
         )
         with pytest.raises((openai.APIError, httpx.HTTPError)):
-            await _hear(stream, heard)
-    assert heard == ["one"]
+            await _hear(stream, pieces)
+    assert pieces == ["one"]
     await on.proxy.idle()
     namespace = await on.namespace("k")
     (record,) = await on.engine.sessions(namespace=namespace)
@@ -564,9 +564,9 @@ async def test_a_provider_that_dies_while_it_answers_is_an_error_to_the_clients_
     assert (await chat.say("More")).status_code == 200
 
 
-async def _hear(stream: Any, heard: list[Any]) -> None:
+async def _hear(stream: Any, pieces: list[Any]) -> None:
     async for chunk in stream:
-        heard += [chunk.choices[0].delta.content]
+        pieces += [chunk.choices[0].delta.content]
 
 
 async def test_a_provider_that_hangs_up_at_once_is_an_error_with_an_id(on: Stage) -> None:
@@ -589,22 +589,22 @@ async def test_a_provider_that_hangs_up_at_once_is_an_error_with_an_id(on: Stage
 async def test_a_long_history_is_counted_whole_however_often_it_came(
     on: Stage, chat: Chat, writer: Gated
 ) -> None:
-    """Its beginning is not read again; what is known of it must be what reading it would say."""
+    """Counts with a cached beginning must equal counts of the whole history."""
     writer.open.set()
     await on.engine.models.edit("openai:small", max_input=60_000)
     model = await on.engine.models.get("openai:small")
-    seen, names = set(), set()
+    counts, names = set(), set()
     for number in range(24):
         reply = await chat.say(question(number, words=3_000))
         sent = {"messages": chat.messages[:-1]}
         whole = count_conversation(wire.parse(sent, "openai"), model.tokenizer).total
         assert int(reply.headers["x-enfold-tokens-before"]) == whole
         assert json.loads(on.provider.bodies[-1])["messages"][-1] == chat.messages[-2]
-        seen.add(reply.headers["x-enfold-decision"])
+        counts.add(reply.headers["x-enfold-decision"])
         names.add(reply.headers.get("x-enfold-session"))
         await on.proxy.idle()
     assert len(json.dumps(chat.messages)) > 200_000
-    assert seen == {"keep", "compressed", "reused"}
+    assert counts == {"keep", "compressed", "reused"}
     assert len(names - {None}) == 1
     namespace = await on.namespace("k")
     (record,) = await on.engine.sessions(namespace=namespace)

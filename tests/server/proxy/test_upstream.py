@@ -1,4 +1,4 @@
-"""What goes on to the provider, and what comes back."""
+"""Headers to the provider and back."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from starlette.routing import Route
 
 from enfold.errors import UnavailableError
 from enfold.server.proxy.upstream import Upstream, forwarded_headers, response_headers
-from tests.server.serving import serving
+from tests.server.live_server import serving
 
 
-def test_what_concerns_one_connection_stays_there() -> None:
+def test_connection_headers_are_not_forwarded() -> None:
     headers = [
         (b"Host", b"enfold"),
         (b"Connection", b"close"),

@@ -42,11 +42,11 @@ def script(*steps: Step | Callable[[Any], Step]) -> Script:
 
     def answer(request: Any, body: Any) -> Response | None:
         step = left.pop(0) if left else [Say("Fine.")]
-        said = step(body) if callable(step) else step
+        parts = step(body) if callable(step) else step
         path = request.url.path
         form = next(each.name for end, each in INTERFACES.items() if end in path)
         is_stream = bool(body.get("stream")) or "streamGenerate" in path
-        whole, streamed = written(form, said, body)
+        whole, streamed = written(form, parts, body)
         if not is_stream:
             return JSONResponse(whole)
         return StreamingResponse(_in_pieces(streamed), media_type="text/event-stream")
@@ -54,13 +54,13 @@ def script(*steps: Step | Callable[[Any], Step]) -> Script:
     return answer
 
 
-def written(form: str, said: Step, body: Any) -> tuple[Any, bytes]:
-    """What a provider answers to the body: whole, and as the bytes of a stream."""
+def written(form: str, parts: Step, body: Any) -> tuple[Any, bytes]:
+    """Return a provider's answer to the body: whole, and as the bytes of a stream."""
     interface = next(each for each in INTERFACES.values() if each.name == form)
-    asked = bool(body.get("stream_options", {}).get("include_usage"))
+    streams_usage = bool(body.get("stream_options", {}).get("include_usage"))
     id = f"{len(body[interface.messages])}"
-    facts = ReplyFacts(id, "small", INPUT, CACHED, OUTPUT, streams_usage=asked)
-    whole, events = interface.write(Message("assistant", tuple(said)), facts)
+    facts = ReplyFacts(id, "small", INPUT, CACHED, OUTPUT, streams_usage=streams_usage)
+    whole, events = interface.write(Message("assistant", tuple(parts)), facts)
     return whole, as_stream(events)
 
 
@@ -70,8 +70,8 @@ async def _in_pieces(raw: bytes) -> AsyncIterator[bytes]:
 
 
 @dataclass
-class Heard:
-    """What a client's library made of a reply."""
+class ClientReply:
+    """A reply as a client's library reads it."""
 
     text: str
     calls: list[tuple[str, str, Any]]
@@ -110,7 +110,7 @@ class ChatTalker:
     def tell(self, call: tuple[str, str, Any], result: str) -> None:
         self.history.append({"role": "tool", "tool_call_id": call[0], "content": result})
 
-    async def hear(self, *, stream: bool, **options: Any) -> Heard:
+    async def hear(self, *, stream: bool, **options: Any) -> ClientReply:
         given: Any = {"model": "small", "messages": self.history, "tools": self.tools, **options}
         if stream:
             given["stream_options"] = {"include_usage": True}
@@ -132,7 +132,7 @@ class ChatTalker:
         ]
         usage = (reply.usage.prompt_tokens, reply.usage.completion_tokens)
         text = choice.message.content or ""
-        return Heard(text, calls, usage, choice.finish_reason, reply)
+        return ClientReply(text, calls, usage, choice.finish_reason, reply)
 
     async def close(self) -> None:
         await self.client.close()
@@ -165,7 +165,7 @@ class ResponsesTalker:
     def tell(self, call: tuple[str, str, Any], result: str) -> None:
         self.history.append({"type": "function_call_output", "call_id": call[0], "output": result})
 
-    async def hear(self, *, stream: bool, **options: Any) -> Heard:
+    async def hear(self, *, stream: bool, **options: Any) -> ClientReply:
         given: Any = {"model": "small", "input": self.history, "tools": self.tools, **options}
         if stream:
             async with self.client.responses.stream(**given) as events:
@@ -186,7 +186,7 @@ class ResponsesTalker:
             if item.type == "function_call"
         ]
         usage = (reply.usage.input_tokens, reply.usage.output_tokens)
-        return Heard(reply.output_text, calls, usage, reply.status, reply)
+        return ClientReply(reply.output_text, calls, usage, reply.status, reply)
 
     async def close(self) -> None:
         await self.client.close()
@@ -216,7 +216,7 @@ class MessagesTalker:
         block = {"type": "tool_result", "tool_use_id": call[0], "content": result}
         self.history.append({"role": "user", "content": [block]})
 
-    async def hear(self, *, stream: bool, **options: Any) -> Heard:
+    async def hear(self, *, stream: bool, **options: Any) -> ClientReply:
         given: Any = {
             "model": "small",
             "max_tokens": 100,
@@ -243,7 +243,7 @@ class MessagesTalker:
         ]
         used = reply.usage
         usage = (used.input_tokens + (used.cache_read_input_tokens or 0), used.output_tokens)
-        return Heard(text, calls, usage, reply.stop_reason, reply)
+        return ClientReply(text, calls, usage, reply.stop_reason, reply)
 
     async def close(self) -> None:
         await self.client.close()
@@ -274,7 +274,7 @@ class GeminiTalker:
         part = GooglePart.from_function_response(name=call[1], response={"result": result})
         self.history.append(Content(role="user", parts=[part]))
 
-    async def hear(self, *, stream: bool, **options: Any) -> Heard:
+    async def hear(self, *, stream: bool, **options: Any) -> ClientReply:
         off: Any = {"disable": True}
         config: Any = GenerateContentConfig(
             tools=self.tools, automatic_function_calling=off, **options
@@ -296,7 +296,7 @@ class GeminiTalker:
         used = replies[-1].usage_metadata
         usage = (used.prompt_token_count, used.candidates_token_count)
         finish = replies[-1].candidates[0].finish_reason.value
-        return Heard(text, calls, usage, finish, replies)
+        return ClientReply(text, calls, usage, finish, replies)
 
     async def close(self) -> None:
         await self.client.aio.aclose()

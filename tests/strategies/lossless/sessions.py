@@ -223,7 +223,7 @@ def _fetched(draw: st.DrawFn) -> str:
 
 
 def _built(draw: st.DrawFn) -> str:
-    """What a terminal was sent: a progress bar, colours, the same line many times."""
+    """Return terminal output: a progress bar, colours, the same line many times."""
     steps = "".join(f"\r{n * 5:3}% of everything" for n in range(draw(st.integers(1, 21))))
     colour = draw(st.sampled_from(["", "\x1b[1;32m"]))
     waiting = ["waiting for the lock that another process holds"] * draw(st.integers(1, 8))

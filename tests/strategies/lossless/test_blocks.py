@@ -67,7 +67,7 @@ def test_lines_without_numbers_are_found_among_those_with(width: int, separator:
     assert second == "⟨ lines 101-160 in a.py ⟩"
 
 
-def test_what_a_call_wrote_is_not_shown_again() -> None:
+def test_written_file_content_is_not_shown_again() -> None:
     session = Session().act("write", {"path": "a.py", "content": "\n".join(APP)}, "written")
     _, read = results(condense(session.read("a.py", numbered(APP)).end()))
     assert read == "⟨ lines 1-60 as in a.py ⟩"
@@ -205,7 +205,7 @@ def test_structured_output_keeps_its_shape() -> None:
     assert data.value["list"] == ["\n".join(OTHER)]
 
 
-def test_attachments_and_words_beside_results_stay() -> None:
+def test_attachments_and_words_next_to_results_stay() -> None:
     picture = Attachment("a.png", "image/png", data="aGk=")
     session = Session().read("a.py", "\n".join(APP))
     session.act("look", {}, "\n".join([*APP, "end"]), picture)
@@ -227,7 +227,7 @@ def test_odd_texts_come_through(text: str) -> None:
     condense(session.end(), min_saving=1)
 
 
-def test_what_looks_like_a_marker_is_neither_shortened_nor_pointed_to() -> None:
+def test_text_like_a_marker_is_neither_shortened_nor_referenced() -> None:
     text = "\n".join([*APP[:20], "⟨ lines 1-20 as in a.py ⟩", *APP[20:40]])
     session = Session().run("a", text).run("b", text).run("c", "\n".join([*APP[:40], "end"]))
     first, second, third = results(condense(session.end()))

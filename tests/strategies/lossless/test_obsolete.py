@@ -64,7 +64,7 @@ def test_the_latest_of_many_reads_is_named() -> None:
     assert third.startswith("1\t")
 
 
-def test_reads_without_numbers_are_told_by_where_they_begin() -> None:
+def test_reads_without_line_numbers_are_recognised_by_their_offset() -> None:
     session = Session().read("a.py", "\n".join(APP[5:20]), offset=6).read("a.py", "\n".join(APP))
     first, _ = cleaned(session)
     assert first == "⟨ Superseded: see a.py below ⟩"
@@ -72,7 +72,7 @@ def test_reads_without_numbers_are_told_by_where_they_begin() -> None:
     assert cleaned(session)[0] == "\n".join(APP[5:20])
 
 
-def test_what_an_edit_returned_is_a_look_at_the_file() -> None:
+def test_the_result_of_an_edit_counts_as_a_read() -> None:
     session = Session().act("edit", {"path": "a.py"}, f"Updated:\n{numbered(APP[5:20], 6)}")
     first, _ = cleaned(session.read("a.py", numbered(CHANGED)))
     assert first == "⟨ Superseded: see a.py below ⟩"
@@ -144,7 +144,7 @@ def test_errors_are_not_superseded_and_supersede_nothing() -> None:
 
 
 @pytest.mark.parametrize("keep", ["first", "last"])
-def test_what_supersedes_others_is_shown_and_not_a_reference_itself(keep: str) -> None:
+def test_a_superseding_read_is_shown_in_full(keep: str) -> None:
     session = Session().read("copy.py", numbered(APP)).read("a.py", numbered(CHANGED))
     session.read("a.py", numbered(APP))
     shown = cleaned(session, keep=keep)

@@ -1,4 +1,4 @@
-"""What kind of thing a call does."""
+"""The operations of tool calls."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Whatever a session holds: restored exactly, valid, never larger, the same every time."""
+"""Any session: restored exactly, valid, never larger, the same every time."""
 
 from __future__ import annotations
 

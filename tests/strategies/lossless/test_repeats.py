@@ -49,7 +49,7 @@ def test_other_results_are_referred_to_by_what_was_called() -> None:
     assert second == "⟨ Reference: see https://example.org/a ⟩"
 
 
-def test_what_differs_in_one_character_is_no_repeat() -> None:
+def test_text_that_differs_in_one_character_is_no_repeat() -> None:
     session = Session().read("a.py", APP).read("a.py", APP.replace("app_7 =", "app_7  ="))
     _, second = results(condense(session.end(), deduplicate_blocks=False))
     assert "⟨" not in second
@@ -134,7 +134,7 @@ def test_long_paths_are_named_by_their_end() -> None:
     assert second.endswith("see …/module.py ⟩")
 
 
-def test_of_an_output_that_grew_only_what_is_new_is_shown_again() -> None:
+def test_only_new_lines_of_a_grown_output_are_shown_again() -> None:
     """The first output is a strict subset of the second, which therefore says all of it."""
     more = "\n".join(code("new", 12))
     session = Session().run("make report", LISTING).run("make report", f"{LISTING}\n{more}")

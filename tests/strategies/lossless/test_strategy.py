@@ -29,8 +29,8 @@ from tests.strategies.lossless.sessions import (
 )
 
 APP = code("app", 40)
-NOBODY = ScriptedSummarizer()
-MEANS = Summarizers(NOBODY)
+UNUSED_SUMMARIZER = ScriptedSummarizer()
+MEANS = Summarizers(UNUSED_SUMMARIZER)
 
 
 def make(value: Any = None) -> Lossless:
@@ -39,7 +39,7 @@ def make(value: Any = None) -> Lossless:
     return made
 
 
-def test_it_takes_the_names_of_old() -> None:
+def test_the_former_option_names_are_accepted() -> None:
     names = ("deduplicateFileReads", "consolidateToolResults", "removeObsoleteState")
     config = make(dict.fromkeys(names, False)).config
     assert not config.deduplicate_file_reads
@@ -59,12 +59,12 @@ def test_it_takes_the_names_of_old() -> None:
         ({"encodings": {"rot13": True}}, "encodings.rot13: unknown"),
     ],
 )
-def test_what_cannot_be_set_is_refused_by_name(value: dict[str, Any], words: str) -> None:
+def test_an_invalid_option_is_refused_by_name(value: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         make(value)
 
 
-async def test_it_answers_with_steps_and_asks_nobody() -> None:
+async def test_the_result_lists_its_steps_without_model_calls() -> None:
     plan = plan_for(Session().read("a.py", numbered(APP)).read("a.py", numbered(APP)).end())
     strategy = make({"removeObsoleteState": False})
     answer = await strategy.condense(plan)
@@ -81,10 +81,10 @@ async def test_it_answers_with_steps_and_asks_nobody() -> None:
     assert foretold.reduction.tokens_after == answer.tokens(plan)
     assert foretold.cost.dollars == 0
     assert strategy.touches(plan) == (2, 4)
-    assert not NOBODY.requests
+    assert not UNUSED_SUMMARIZER.requests
 
 
-async def test_nothing_to_do_is_said() -> None:
+async def test_an_unchanged_conversation_is_reported() -> None:
     answer = await make().condense(plan_for([user("Hi."), assistant("Hello."), user("Bye.")]))
     assert answer.is_unchanged
     assert answer.warnings == ("nothing that may be shortened is in view twice",)
@@ -95,7 +95,7 @@ async def test_an_empty_view_is_left_empty() -> None:
     assert answer.entries == ()
 
 
-def test_what_is_protected_may_only_refer() -> None:
+def test_protected_messages_may_only_become_references() -> None:
     session = Session().read("a.py", numbered(APP)).read("a.py", numbered(APP[:30]))
     messages = [*session.messages, assistant("Done."), user("And?"), assistant("Yes.")]
     plan = plan_for(messages, Retention("messages", 9, keep_first=9))
@@ -149,7 +149,7 @@ def test_more_than_the_shortened_texts_may_not_change() -> None:
         validate(plan, replace(answer, entries=entries))
 
 
-def test_what_an_earlier_answer_points_to_stays_as_it_is() -> None:
+def test_targets_of_earlier_references_stay_unchanged() -> None:
     session = Session().read("old.py", numbered(APP[:20])).read("a.py", numbered(APP))
     session.read("a.py", numbered(APP))
     once = condense(session.end(), reencode=False, deduplicate_blocks=False)
@@ -165,9 +165,9 @@ def test_the_same_again_changes_nothing() -> None:
 
 
 def test_assistants_are_never_edited() -> None:
-    said = Message("assistant", (ToolResult("call_9", (Text(numbered(APP)),)),))
-    messages = [*Session().read("a.py", numbered(APP)).messages, said, *Session().end()[1:]]
-    assert condense(messages)[3] == said
+    message = Message("assistant", (ToolResult("call_9", (Text(numbered(APP)),)),))
+    messages = [*Session().read("a.py", numbered(APP)).messages, message, *Session().end()[1:]]
+    assert condense(messages)[3] == message
 
 
 def test_a_message_that_would_come_out_no_smaller_is_left_alone() -> None:
@@ -179,7 +179,7 @@ def test_a_message_that_would_come_out_no_smaller_is_left_alone() -> None:
     assert shorten(plan_for(session.end()), LosslessConfig(min_saving=1)).is_unchanged
 
 
-def test_what_stays_verbatim_can_be_set() -> None:
+def test_verbatim_messages_can_be_configured() -> None:
     assert make().retention == Retention("messages", 3, keep_first=1)
     value = {"preserveFirstCount": 2, "preserveRecentCount": 5}
     assert make(value).retention == Retention("messages", 5, keep_first=2)

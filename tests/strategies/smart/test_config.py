@@ -113,7 +113,7 @@ def test_the_names_of_the_design_are_read_exactly() -> None:
     assert second.batch_config.summarization_config.keep_last == 2
 
 
-def test_what_was_read_is_written_and_read_again() -> None:
+def test_a_config_survives_writing_and_reading() -> None:
     assert read(fields.write(read(WHOLE))) == read(WHOLE)
     assert read(fields.write(SmartConfig())) == SmartConfig()
 
@@ -173,7 +173,7 @@ def test_an_operation_without_params_has_defaults() -> None:
         ("passes", {}, "passes: expected an array"),
     ],
 )
-def test_what_is_wrong_is_named_with_its_path(path: str, value: Any, words: str) -> None:
+def test_errors_name_the_path_of_the_wrong_field(path: str, value: Any, words: str) -> None:
     with pytest.raises(ConfigError) as caught:
         read(changed(path, value))
     assert words in str(caught.value)

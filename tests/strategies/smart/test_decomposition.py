@@ -59,7 +59,7 @@ def test_each_type_of_content_is_found() -> None:
 
 
 @given(any_messages)
-def test_what_is_not_changed_is_the_very_same(message: Message) -> None:
+def test_an_unchanged_message_is_the_same_object(message: Message) -> None:
     assert recompose(message, decompose(message)) is message
 
 

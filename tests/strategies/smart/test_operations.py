@@ -1,4 +1,4 @@
-"""What an operation makes of each type of content."""
+"""The effect of an operation on each type of content."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def test_to_keep_is_to_leave_the_very_same() -> None:
 
 def test_texts_inside_parameters_and_results_are_what_changes() -> None:
     new = edit(Operations(tool_parameters=SUPPRESS, tool_results=ONE_LINE))
-    said, called, returned = new.parts
-    assert said == Text("Short.")
+    text_part, called, returned = new.parts
+    assert text_part == Text("Short.")
     assert isinstance(called, ToolCall)
     assert called.arguments == {"path": "a.py", "edits": [{"new": SUPPRESSED}]}
     assert isinstance(returned, ToolResult)
@@ -64,7 +64,7 @@ def test_texts_inside_parameters_and_results_are_what_changes() -> None:
     assert data.value == {"rows": [text.text, 1]}
 
 
-def test_what_has_a_summary_shows_it_and_what_has_none_stays() -> None:
+def test_texts_with_a_summary_are_replaced_and_others_stay() -> None:
     operations = Operations(message_text=SUMMARIZE, tool_results=SUMMARIZE)
     wanted = list(texts_to_summarize(MIXED, operations, O200K))
     assert wanted == [TextToSummarize(LONG, "tool", Summarize())] * 2

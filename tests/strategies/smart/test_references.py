@@ -74,7 +74,7 @@ async def check(body: Any, config: dict[str, Any], target: int) -> None:
     assert enfold.restore(done.messages, done.ledger) == body
 
 
-async def test_what_points_to_a_shortened_result_returns_together_with_it() -> None:
+async def test_references_to_a_shortened_result_return_together_with_it() -> None:
     """The first result has equal lines, which are counted; the second one points to its text."""
     session = Session()
     waiting = ["waiting for the lock that another process holds"] * 9

@@ -110,10 +110,12 @@ def output(message: Message) -> str:
 
 async def test_messages_stay_in_order_and_the_recent_ones_as_they_are() -> None:
     plan, answer = await condense(individual(toolResults="suppress"))
-    seen = shown(plan, answer)
-    assert [message.role for message in seen] == [message.role for message in CHAT]
-    assert seen[-4:] == list(CHAT[-4:])
-    assert [output(seen[n]) == SUPPRESSED for n in (3, 7, 11, 15, 19, 23)] == [True] * 5 + [False]
+    shown_messages = shown(plan, answer)
+    assert [message.role for message in shown_messages] == [message.role for message in CHAT]
+    assert shown_messages[-4:] == list(CHAT[-4:])
+    assert [output(shown_messages[n]) == SUPPRESSED for n in (3, 7, 11, 15, 19, 23)] == [
+        True
+    ] * 5 + [False]
     assert answer.operations == ("one_completed",)
     assert answer.steps[0].name == "Pass one"
     assert answer.steps[0].tokens_after == answer.tokens(plan)
@@ -126,16 +128,20 @@ async def test_each_type_of_content_has_its_own_operation() -> None:
         individual(messageText=truncate(1), toolParameters=truncate(2), toolResults="suppress"),
         messages=messages,
     )
-    seen = shown(plan, answer)
-    assert isinstance(seen[0].parts[0], Text)
-    assert seen[0].parts[0].text.startswith("Go. line 1 of some output\n⟨ ... truncated, 79 of 80")
-    assert seen[1].parts[0] == Text("I write.")
-    part = seen[1].parts[1]
+    shown_messages = shown(plan, answer)
+    assert isinstance(shown_messages[0].parts[0], Text)
+    assert (
+        shown_messages[0]
+        .parts[0]
+        .text.startswith("Go. line 1 of some output\n⟨ ... truncated, 79 of 80")
+    )
+    assert shown_messages[1].parts[0] == Text("I write.")
+    part = shown_messages[1].parts[1]
     assert isinstance(part, ToolCall)
     assert isinstance(part.arguments, dict)
     assert part.arguments["path"] == "a.py"
     assert part.arguments["content"].count("\n") == 2
-    assert output(seen[2]) == SUPPRESSED
+    assert output(shown_messages[2]) == SUPPRESSED
     (step,) = (step for step in answer.steps if step.saved_by)
     saved = dict(step.saved_by)
     assert saved.keys() == {
@@ -144,7 +150,7 @@ async def test_each_type_of_content_has_its_own_operation() -> None:
         "suppress tool_results",
     }
     assert sum(saved.values()) == step.tokens_before - step.tokens_after
-    of_text = count_message(messages[0]) - count_message(seen[0])
+    of_text = count_message(messages[0]) - count_message(shown_messages[0])
     of_result = sum(
         plan.counts[edit.index] - edit.tokens
         for edit in answer.edits
@@ -159,16 +165,16 @@ async def test_a_summary_is_an_operation_that_saves() -> None:
     assert step.saved_by == {"summarize": step.tokens_before - step.tokens_after}
 
 
-async def test_one_message_can_be_treated_otherwise() -> None:
+async def test_an_override_changes_one_message() -> None:
     overrides = [
         {"messageIndex": 7, "operations": {"toolResults": "keep"}},
         {"messageIndex": 11, "operations": {"toolResults": truncate(2)}},
     ]
     plan, answer = await condense(individual(toolResults="suppress", overrides=overrides))
-    seen = shown(plan, answer)
-    assert output(seen[3]) == SUPPRESSED
-    assert seen[7] == CHAT[7]
-    assert output(seen[11]).count("\n") == 2
+    shown_messages = shown(plan, answer)
+    assert output(shown_messages[3]) == SUPPRESSED
+    assert shown_messages[7] == CHAT[7]
+    assert output(shown_messages[11]).count("\n") == 2
 
 
 @pytest.mark.parametrize(
@@ -203,8 +209,10 @@ async def test_instructions_are_left_alone_unless_asked_for() -> None:
     messages = (system(OUTPUT), CHAT[1], system(OUTPUT), *CHAT[2:])
     _, answer = await condense(individual(messageText="suppress"), messages=messages)
     assert {0, 2}.isdisjoint(edit.index for edit in answer.edits)
-    asked = individual(selection={"type": "custom", "roles": ["system"]}, messageText="suppress")
-    _, answer = await condense(asked, messages=messages)
+    operation = individual(
+        selection={"type": "custom", "roles": ["system"]}, messageText="suppress"
+    )
+    _, answer = await condense(operation, messages=messages)
     assert [edit.index for edit in answer.edits] == [2]
 
 
@@ -227,10 +235,10 @@ async def test_files_ids_and_reasoning_are_dealt_with_as_everywhere() -> None:
     plan, answer = await condense(
         individual(messageText=truncate(), toolResults="suppress"), messages=messages
     )
-    seen = shown(plan, answer)
-    assert seen[0] == messages[0]
-    assert [type(part) for part in seen[1].parts] == [Text, ToolCall]
-    part = seen[2].parts[0]
+    shown_messages = shown(plan, answer)
+    assert shown_messages[0] == messages[0]
+    assert [type(part) for part in shown_messages[1].parts] == [Text, ToolCall]
+    part = shown_messages[2].parts[0]
     assert isinstance(part, ToolResult)
     assert part.parts == (Text(SUPPRESSED), image)
 
@@ -306,8 +314,8 @@ async def test_the_users_last_message_stays_even_in_a_long_run() -> None:
 async def test_tool_groups_are_folded_whole_or_not_at_all() -> None:
     for last in range(8):
         plan, answer = await condense(batch(keepLast=last))
-        seen = shown(plan, answer)
-        assert orphans(seen) == unanswered(seen) == ()
+        shown_messages = shown(plan, answer)
+        assert orphans(shown_messages) == unanswered(shown_messages) == ()
 
 
 async def test_passes_run_in_order_until_the_target_is_reached() -> None:
@@ -335,7 +343,7 @@ async def test_a_conditional_pass_runs_only_above_its_threshold() -> None:
         assert answer.operations == (done,)
 
 
-async def test_what_is_sent_beside_the_view_counts_for_the_threshold() -> None:
+async def test_static_tokens_count_for_the_threshold() -> None:
     tokens = sum(count_messages(CHAT, TOKENIZER))
     execution = {"type": "conditional", "condition": {"tokenThreshold": tokens}}
     step = individual("x", toolResults="suppress", execution=execution)
@@ -343,7 +351,7 @@ async def test_what_is_sent_beside_the_view_counts_for_the_threshold() -> None:
     assert answer.operations == ("x_completed",)
 
 
-async def test_a_pass_that_fails_is_skipped_and_said_and_the_others_go_on() -> None:
+async def test_a_failed_pass_is_skipped_and_reported_and_the_others_continue() -> None:
     away = ScriptedSummarizer(SummaryError("the model is away"))
     plan, answer = await condense(
         batch("fold"), individual("cut", toolResults="suppress"), summarizers=(away,)
@@ -370,7 +378,7 @@ async def test_summaries_of_single_messages_are_edits() -> None:
     assert {request.max_tokens for request in writer.requests} == {60}
 
 
-async def test_what_is_no_longer_than_its_summary_is_not_summarized() -> None:
+async def test_texts_shorter_than_their_summary_are_not_summarized() -> None:
     writer = ScriptedSummarizer("A file.")
     await condense(individual(toolResults=summarize(maxTokens=5_000)), summarizers=(writer,))
     assert writer.requests == []
@@ -397,9 +405,9 @@ async def test_summaries_are_written_side_by_side_up_to_a_limit_and_stay_in_orde
             summarizers=(ScriptedSummarizer(slow),),
             parallel=parallel,
         )
-        seen = [output(message) for message in shown(plan, answer) if message.role == "tool"]
+        outputs = [output(message) for message in shown(plan, answer) if message.role == "tool"]
         assert most == parallel
-        assert [text.split("\n")[1] for text in seen[:5]] == [
+        assert [text.split("\n")[1] for text in outputs[:5]] == [
             f"This was file {n}." for n in range(5)
         ]
 
@@ -418,7 +426,7 @@ async def test_the_same_text_is_summarized_once() -> None:
     assert len(answer.edits) == 5 + 5
 
 
-async def test_a_text_whose_summary_fails_stays_and_it_is_said() -> None:
+async def test_a_text_whose_summary_fails_stays_with_a_warning() -> None:
     replies = (SummaryError("busy"), "Fine.")
     plan, answer = await condense(
         individual(toolResults=summarize()),
@@ -431,7 +439,7 @@ async def test_a_text_whose_summary_fails_stays_and_it_is_said() -> None:
     assert answer.operations == ("one_completed",)
 
 
-async def test_a_profile_that_is_not_there_is_replaced_and_said() -> None:
+async def test_a_missing_profile_is_replaced_and_reported() -> None:
     config = {"losslessPrelude": NO_PRELUDE, "passes": [batch(apiProfile="gone")]}
     writer = ScriptedSummarizer("Alpha here.")
     how = contract.get("smart").make_from(config, Summarizers(writer))
@@ -463,7 +471,7 @@ async def test_the_prelude_comes_first_and_loses_nothing() -> None:
     assert all(edit.shortenings for edit in answer.edits)
 
 
-async def test_what_the_prelude_points_to_is_never_cut_away_under_it() -> None:
+async def test_targets_of_the_prelude_are_never_cut() -> None:
     messages = (*repeats(6), user("And now?"))
     for operation in ("suppress", truncate(2), truncate(60)):
         plan, answer = await condense(
@@ -486,20 +494,20 @@ async def test_after_a_summary_what_is_left_points_to_what_is_left() -> None:
     messages = (*repeats(9), user("And now?"))
     plan, answer = await condense(batch(keepLast=9), messages=messages, prelude={"enabled": True})
     assert answer.summary is not None
-    seen = [output(message) for message in shown(plan, answer) if message.role == "tool"]
-    assert seen[0] == OUTPUT
-    assert all("message #" in text or "above" in text for text in seen[1:])
-    assert len(answer.edits) == len(seen) - 1
+    outputs = [output(message) for message in shown(plan, answer) if message.role == "tool"]
+    assert outputs[0] == OUTPUT
+    assert all("message #" in text or "above" in text for text in outputs[1:])
+    assert len(answer.edits) == len(outputs) - 1
 
 
-async def test_the_summarizer_reads_what_was_said_not_markers() -> None:
+async def test_the_summarizer_reads_originals_and_not_markers() -> None:
     writer = ScriptedSummarizer("Read.")
     messages = (*repeats(6), user("And now?"))
     await condense(batch(), messages=messages, prelude={"enabled": True}, summarizers=(writer,))
     assert writer.requests[0].messages == messages[1:16]
 
 
-async def test_what_an_earlier_compression_cut_is_summarized_as_it_was_said() -> None:
+async def test_messages_cut_earlier_are_summarized_from_their_originals() -> None:
     writer = ScriptedSummarizer("Read.")
     how = strategy("smart", {"losslessPrelude": NO_PRELUDE, "passes": [batch()]}, writer)
     cut = replace(plan_for(CHAT, how), originals={5: user("The whole of it.")})
@@ -512,7 +520,7 @@ async def test_the_cost_is_that_of_all_summaries() -> None:
     assert answer.cost == 0.0
 
 
-async def test_what_is_touched_is_what_the_passes_select() -> None:
+async def test_touches_are_the_messages_that_the_passes_select() -> None:
     config = {"losslessPrelude": NO_PRELUDE, "passes": [batch(keep=12)]}
     how = strategy("smart", config)
     plan = plan_for(CHAT, how)

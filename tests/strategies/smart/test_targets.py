@@ -90,7 +90,7 @@ async def test_passes_that_never_summarize_ask_no_model_for_a_target() -> None:
     assert not writer.requests
 
 
-async def test_one_summary_is_enough_where_the_config_spares_too_much() -> None:
+async def test_a_config_that_spares_too_much_costs_one_summary() -> None:
     writer = ScriptedSummarizer("They talked about every step and agreed on the plan. " * 40)
     body = wire.render(Conversation(tuple(chat())), "openai")
     spare = {

@@ -1,4 +1,4 @@
-"""What a compression changed, as a person looks at it: before and after, and the receipt."""
+"""The changes of a compression in the browser: before and after, and the receipt."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def server(database: Path) -> Iterator[Process]:
         yield process
 
 
-async def open_changes(page: Page, server: Process, name: str, asked: str = "") -> None:
-    await page.goto(f"{server.address}{ADDRESSES[name]}{asked}")
+async def open_changes(page: Page, server: Process, name: str, query: str = "") -> None:
+    await page.goto(f"{server.address}{ADDRESSES[name]}{query}")
     await expect(page.get_by_role("region", name="This compression")).to_be_visible()
 
 
@@ -60,7 +60,7 @@ async def test_the_figures_come_first(page: Page, server: Process) -> None:
     await expect(page).to_have_url(f"{server.address}/s/talked")
 
 
-async def test_summarized_messages_stand_beside_their_summary_and_open(
+async def test_summarized_messages_stand_next_to_their_summary_and_open(
     page: Page, server: Process
 ) -> None:
     await open_changes(page, server, "talked")
@@ -73,9 +73,7 @@ async def test_summarized_messages_stand_beside_their_summary_and_open(
     await expect(gone.get_by_text("Question 12: what is in")).to_be_visible()
 
 
-async def test_what_people_typed_stays_between_what_was_summarized(
-    page: Page, server: Process
-) -> None:
+async def test_typed_messages_stay_between_summarized_ones(page: Page, server: Process) -> None:
     await open_changes(page, server, "worded")
     await expect(page.locator(".ef-side-gone").first).to_contain_text("message")
     unchanged = page.locator(".ef-across").filter(has_text="unchanged").first
@@ -105,7 +103,7 @@ async def test_every_marker_opens_where_it_stands_and_closes_again(
     await expect(original).to_have_count(0)
 
 
-async def test_what_is_unchanged_is_closed_and_can_be_opened(page: Page, server: Process) -> None:
+async def test_unchanged_messages_are_closed_and_can_be_opened(page: Page, server: Process) -> None:
     await open_changes(page, server, "files")
     await page.get_by_role("button", name="unchanged (#1 to #").click()
     await expect(page.get_by_text("Read file 0.").first).to_be_visible()
@@ -125,7 +123,7 @@ async def test_the_receipt_counts_groups_and_searches(page: Page, server: Proces
     await expect(page.get_by_text("No matching items.")).to_be_visible()
 
 
-async def test_what_is_restorable_leads_to_where_it_was_said(page: Page, server: Process) -> None:
+async def test_restorable_items_link_to_their_message(page: Page, server: Process) -> None:
     await open_changes(page, server, "talked")
     await page.get_by_role("tab", name="Receipt").click()
     await page.get_by_label("Status").click()
@@ -138,15 +136,13 @@ async def test_what_is_restorable_leads_to_where_it_was_said(page: Page, server:
     await expect(page.locator("article mark").first).to_be_in_viewport()
 
 
-async def test_a_compression_that_is_not_there_is_said_not_to_be(
-    page: Page, server: Process
-) -> None:
+async def test_an_unknown_compression_is_called_missing(page: Page, server: Process) -> None:
     await page.goto(f"{server.address}/s/talked/changes/nothing")
     await expect(page.get_by_text("there is no snapshot 'nothing'")).to_be_visible()
 
 
 @pytest.mark.parametrize("name", ["talked", "files"])
-async def test_on_a_phone_the_views_stand_one_after_the_other(
+async def test_the_views_are_stacked_on_a_phone(
     browser: Browser, server: Process, name: str
 ) -> None:
     async with window(browser, width=390, height=800, dark=True) as (page, _):

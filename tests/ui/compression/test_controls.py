@@ -13,22 +13,22 @@ from playwright.async_api import Browser, Locator, Page, expect
 
 from enfold.engine import Engine
 from tests.cli.processes import ROOT
-from tests.llm.servers.loopback import Answer, Loopback
+from tests.llm.servers.loopback import Loopback, ScriptedAnswer
 from tests.llm.servers.openai import failed, streamed
-from tests.llm.servers.protocol import Said
+from tests.llm.servers.protocol import ScriptedReply
 from tests.server.processes import Process, serve
+from tests.ui.api_client import Api, talk
 from tests.ui.browser import window
-from tests.ui.filling import Api, talk
 from tests.ui.talks import in_engine
 from tests.ui.talks import talk as talk_in
 
 BUTTON = "Summarize conversation history"
-WRITTEN = streamed(Said(("They talked ", "about **files**.")))
-SILENT = Answer(silent=True)
+WRITTEN = streamed(ScriptedReply(("They talked ", "about **files**.")))
+SILENT = ScriptedAnswer(silent=True)
 
 
 @asynccontextmanager
-async def model(api: Api, *answers: Answer) -> AsyncIterator[Loopback]:
+async def model(api: Api, *answers: ScriptedAnswer) -> AsyncIterator[Loopback]:
     """A model that gives these answers, and writes the summaries of all sessions meanwhile."""
     async with Loopback(*answers) as away:
         api.profile("away", provider="compatible", model="test", base_url=f"{away.url}/v1")
@@ -40,7 +40,7 @@ async def model(api: Api, *answers: Answer) -> AsyncIterator[Loopback]:
 
 
 async def open_session(page: Page, server: Process, api: Api, id: str, turns: int = 30) -> None:
-    """A window on a new session of so many turns."""
+    """Open a window on a new session with a number of turns."""
     await page.goto(server.address + api.session(id, *talk(turns, 40)))
     await expect(page.get_by_role("textbox", name="Message")).to_be_visible()
 
@@ -85,7 +85,7 @@ async def test_nothing_happens_if_it_is_thought_better_of(
     await expect(page.get_by_role("button", name="Summary of")).not_to_be_visible()
 
 
-async def test_one_run_may_keep_more_and_use_another_strategy(
+async def test_a_single_run_may_keep_more_and_use_another_strategy(
     page: Page, server: Process, api: Api
 ) -> None:
     await open_session(page, server, api, "once")
@@ -115,7 +115,9 @@ async def test_the_command_summarizes_at_once(page: Page, server: Process, api: 
     await expect(page.get_by_role("status").filter(has_text="Summarized")).to_be_visible()
 
 
-async def test_nothing_to_summarize_is_said(page: Page, server: Process, api: Api) -> None:
+async def test_the_dialog_says_that_there_is_nothing_to_summarize(
+    page: Page, server: Process, api: Api
+) -> None:
     await open_session(page, server, api, "short", turns=1)
     await page.get_by_role("button", name=BUTTON).first.click()
     dialog = page.get_by_role("dialog")
@@ -136,7 +138,7 @@ async def test_two_windows_see_it_run_and_the_one_that_began_can_call_it_off(
         for each in (page, other):
             running = each.get_by_role("status").filter(has_text="Summarizing")
             await expect(running).to_contain_text(re.compile(r"\d+ messages \([\d,]+ tokens\)"))
-        await away.asked.wait()
+        await away.request_arrived.wait()
         await other.reload()  # a window that opens in the middle sees it too
         await expect(other.get_by_role("status").filter(has_text="Summarizing")).to_be_visible()
         await expect(other.get_by_role("button", name="Cancel", exact=True)).not_to_be_visible()
@@ -147,7 +149,7 @@ async def test_two_windows_see_it_run_and_the_one_that_began_can_call_it_off(
             await expect(each.get_by_text("Cancelled. Nothing was changed.")).to_be_visible()
 
 
-async def test_what_others_start_is_followed_to_its_result(
+async def test_runs_started_elsewhere_are_followed_to_their_result(
     page: Page, server: Process, api: Api
 ) -> None:
     await open_session(page, server, api, "elsewhere")
@@ -193,12 +195,12 @@ async def test_a_failure_says_why_and_can_be_tried_again(
         await expect(alert).not_to_be_visible()
 
 
-async def test_a_session_that_waits_says_so_in_every_window_until_somebody_decides(
+async def test_a_blocked_session_says_so_in_every_window_until_a_person_decides(
     page: Page, browser: Browser, server: Process, api: Api
 ) -> None:
     await open_session(page, server, api, "waiting")
     async with window(browser) as (other, _), model(api, failed(401)):
-        await asyncio.to_thread(partial(api.prepare_in_vain, "waiting", max_tokens=500))
+        await asyncio.to_thread(partial(api.prepare_and_fail, "waiting", max_tokens=500))
         banner = page.get_by_role("alert").filter(has_text="Paused: the summary failed.")
         await expect(banner).to_contain_text("No request is sent until a summary succeeds.")
         await other.goto(f"{server.address}/s/waiting")
@@ -209,7 +211,7 @@ async def test_a_session_that_waits_says_so_in_every_window_until_somebody_decid
             await expect(each.get_by_text("Paused")).not_to_be_visible()
 
 
-async def test_what_was_left_out_without_a_summary_says_so_and_can_be_summarized(
+async def test_messages_left_out_without_a_summary_are_marked_and_can_be_summarized(
     page: Page, server: Process, api: Api
 ) -> None:
     await open_session(page, server, api, "truncated")
@@ -277,7 +279,7 @@ async def test_after_a_failed_count_there_is_only_another_try(
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-async def test_on_a_phone_the_dialog_and_the_report_fit(
+async def test_the_dialog_and_the_report_fit_a_phone(
     browser: Browser, server: Process, api: Api, dark: bool
 ) -> None:
     async with window(browser, width=390, height=800, dark=dark) as (page, _):

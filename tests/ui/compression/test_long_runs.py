@@ -7,11 +7,11 @@ from pathlib import Path
 
 from playwright.async_api import Page, expect
 
-from tests.llm.servers.loopback import Answer
+from tests.llm.servers.loopback import ScriptedAnswer
 from tests.llm.servers.openai import failed, streamed
-from tests.llm.servers.protocol import KEY, Said
+from tests.llm.servers.protocol import KEY, ScriptedReply
 from tests.server.processes import serve
-from tests.ui.filling import Api, talk
+from tests.ui.api_client import Api, talk
 from tests.ui.test_answers import answered
 from tests.ui.test_chat import say
 from tests.ui.test_kept_messages import expect_one_problem
@@ -20,9 +20,9 @@ PARTS = 30
 WAYS = ("Retry", "Use the built-in summarizer", "Continue once")
 
 
-def part(number: int) -> Answer:
+def part(number: int) -> ScriptedAnswer:
     """Return the summary of a part by the model."""
-    return streamed(Said((f"They talked about alpha and beta up to part {number}.",)))
+    return streamed(ScriptedReply((f"They talked about alpha and beta up to part {number}.",)))
 
 
 async def test_a_summary_of_thirty_calls_survives_a_failure_and_the_end_of_the_process(
@@ -34,7 +34,13 @@ async def test_a_summary_of_thirty_calls_survives_a_failure_and_the_end_of_the_p
         api.model("compatible:smol", max_input=4_000, max_output=500, retention_tokens=300)
         api.set(background=False)
         written = [part(n) for n in range(1, 100)]
-        script = (*written[:10], failed(401), *written[10:15], Answer(silent=True), *written[15:])
+        script = (
+            *written[:10],
+            failed(401),
+            *written[10:15],
+            ScriptedAnswer(silent=True),
+            *written[15:],
+        )
         async with answered(api, *script) as model:
             path = api.session("long", *talk(100, 150))
             await page.goto(first.address + path)

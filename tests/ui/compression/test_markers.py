@@ -17,7 +17,7 @@ def restored(found: tuple[MarkedText, ...]) -> str:
     return "".join(piece.text if piece.original is None else piece.original for piece in found)
 
 
-def test_what_was_not_shortened_is_one_piece() -> None:
+def test_unshortened_text_is_one_piece() -> None:
     assert align("As it was.", "As it was.") == (MarkedText("As it was."),)
 
 
@@ -53,10 +53,10 @@ def test_characters_are_counted_too() -> None:
     assert [piece.original for piece in found] == [None, "cdef", None, "hi", None]
 
 
-def test_brackets_that_somebody_wrote_are_no_marker() -> None:
-    said = "He wrote ⟨ so ⟩ and then a lot more"
+def test_brackets_in_a_message_are_no_marker() -> None:
+    original = "He wrote ⟨ so ⟩ and then a lot more"
     shown = "He wrote ⟨ so ⟩ and ⟨ ... truncated, 16 of 35 characters ⟩"
-    found = align(shown, said)
+    found = align(shown, original)
     assert found[0] == MarkedText("He wrote ⟨ so ⟩ and ")
     assert found[1].original == "then a lot more"
 
@@ -65,28 +65,28 @@ def test_brackets_that_somebody_wrote_are_no_marker() -> None:
     "shown",
     ["reworded altogether", "other ⟨ lines 1-2 as in message #3 ⟩ text", "⟨ a ⟩not there⟨ b ⟩"],
 )
-def test_what_cannot_be_made_out_stands_for_the_whole(shown: str) -> None:
+def test_text_that_cannot_be_aligned_stands_for_the_whole(shown: str) -> None:
     assert align(shown, "What was said.") == (MarkedText(shown, "What was said."),)
 
 
 @given(st.lists(st.text("ab\n ", max_size=12), min_size=2, max_size=6))
-def test_the_originals_in_their_places_make_what_was_said(texts: list[str]) -> None:
-    """Whatever the texts are, nothing is lost and nothing is made up."""
-    said = "".join(texts)
+def test_originals_in_their_places_restore_the_message(texts: list[str]) -> None:
+    """For any texts, nothing is lost and nothing is made up."""
+    original = "".join(texts)
     shown = "".join(
         text if index % 2 == 0 else f"⟨ {len(text)} characters from x as in message #1 ⟩"
         for index, text in enumerate(texts)
     )
-    assert restored(align(shown, said)) == said
+    assert restored(align(shown, original)) == original
 
 
 def test_every_marker_is_opened_by_its_number() -> None:
     shown = "He wrote ⟨ so ⟩ and ⟨ ... truncated, 16 of 35 characters ⟩"
-    said = "He wrote ⟨ so ⟩ and then a lot more"
+    original = "He wrote ⟨ so ⟩ and then a lot more"
     assert split_at_markers(shown)[1::2] == ("⟨ so ⟩", "⟨ ... truncated, 16 of 35 characters ⟩")
-    assert original_of(shown, said, 0) == "⟨ so ⟩"
-    assert original_of(shown, said, 1) == "then a lot more"
-    assert original_of("⟨ a ⟩ reworded ⟨ b ⟩", said, 1) == said
+    assert original_of(shown, original, 0) == "⟨ so ⟩"
+    assert original_of(shown, original, 1) == "then a lot more"
+    assert original_of("⟨ a ⟩ reworded ⟨ b ⟩", original, 1) == original
 
 
 @pytest.mark.parametrize("strategy", ["lossless", "truncation"])
@@ -108,6 +108,6 @@ def test_every_marker_of_a_strategy_opens(
 
     pairs = in_engine(tmp_path_factory.mktemp("markers") / "chats.db", shortened)
     assert pairs
-    for shown, said in pairs:
+    for shown, original in pairs:
         assert MARKER.search(shown)
-        assert restored(align(shown, said)).split() == said.split()
+        assert restored(align(shown, original)).split() == original.split()

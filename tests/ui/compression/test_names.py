@@ -1,4 +1,4 @@
-"""Whatever can be pressed, filled in or followed says what it is."""
+"""Every button, field and link has an accessible name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from tests.server.processes import Process
-from tests.ui.filling import Api, talk
+from tests.ui.api_client import Api, talk
 
 CONTROLS = "button|link|textbox|searchbox|combobox|switch|checkbox|tab|spinbutton"
 NAMELESS = re.compile(rf'^\s*- ({CONTROLS})\b(?! ")')
@@ -34,9 +34,11 @@ def compressed(api: Api) -> str:
     return f"{path}/changes/{done['snapshot']}"
 
 
-@pytest.mark.parametrize("asked", ["", "?show=receipt"])
-async def test_what_changed(page: Page, server: Process, compressed: str, asked: str) -> None:
-    await page.goto(f"{server.address}{compressed}{asked}")
+@pytest.mark.parametrize("query", ["", "?show=receipt"])
+async def test_the_changes_page_has_no_nameless_control(
+    page: Page, server: Process, compressed: str, query: str
+) -> None:
+    await page.goto(f"{server.address}{compressed}{query}")
     await expect(page.get_by_role("tab", name="Receipt")).to_be_visible()
     assert await nameless(page) == []
 

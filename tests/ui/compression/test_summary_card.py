@@ -1,4 +1,4 @@
-"""The summary card: what a compression says of itself in the chat, and what can be done with it."""
+"""The summary card: the report of a compression in the chat, and its actions."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from playwright.async_api import Browser, Locator, Page, expect
 from enfold.engine import Engine
 from enfold.engine.inspection import read_placement, read_summarized
 from tests.server.processes import Process
+from tests.ui.api_client import Api, talk, user
 from tests.ui.browser import window
-from tests.ui.filling import Api, talk, user
 from tests.ui.talks import in_engine
 from tests.ui.talks import talk as talk_in
 
 EVIL = "<img src=x onerror=\"document.title='taken'\"> <script>document.title='taken'</script>"
 
 
-def test_it_knows_the_messages_that_it_stands_for(tmp_path: Path) -> None:
+def test_the_card_knows_the_messages_behind_its_summary(tmp_path: Path) -> None:
     async def places(engine: Engine) -> tuple[list[int], list[int], int]:
         session = await engine.session("talk")
         await talk_in(session, 30)
@@ -80,7 +80,7 @@ async def test_the_messages_that_it_stands_for_are_at_hand(
     await expect(card.locator("article")).to_have_count(number)
 
 
-async def test_it_can_be_edited_and_what_it_said_stays_on_record(
+async def test_a_summary_can_be_edited_and_its_old_text_stays_recorded(
     page: Page, server: Process, api: Api
 ) -> None:
     card = await open_card(page, server, api, "edited")
@@ -104,7 +104,7 @@ async def test_it_can_be_edited_and_what_it_said_stays_on_record(
     )
 
 
-async def test_it_can_be_written_anew(page: Page, server: Process, api: Api) -> None:
+async def test_a_summary_can_be_regenerated(page: Page, server: Process, api: Api) -> None:
     card = await open_card(page, server, api, "anew")
     first = api.summaries("anew")[0]
     await card.get_by_role("button", name="Regenerate").click()
@@ -114,7 +114,9 @@ async def test_it_can_be_written_anew(page: Page, server: Process, api: Api) -> 
     assert again[0]["cutoff"] == first["cutoff"]
 
 
-async def test_it_can_be_deleted_after_a_question(page: Page, server: Process, api: Api) -> None:
+async def test_a_summary_is_deleted_after_a_confirmation(
+    page: Page, server: Process, api: Api
+) -> None:
     card = await open_card(page, server, api, "deleted")
     await card.get_by_role("button", name="Delete").click()
     dialog = page.get_by_role("dialog")
@@ -139,7 +141,7 @@ async def test_undone_in_one_window_it_is_gone_in_both(
         await expect(other.get_by_role("button", name="Summary of")).not_to_be_visible()
 
 
-async def test_it_leads_to_what_changed_and_to_the_receipt(
+async def test_the_card_links_to_the_changes_and_the_receipt(
     page: Page, server: Process, api: Api
 ) -> None:
     card = await open_card(page, server, api, "leads")
@@ -149,7 +151,7 @@ async def test_it_leads_to_what_changed_and_to_the_receipt(
     await expect(page.get_by_text("No exact items left the view")).to_be_visible()
 
 
-async def test_what_was_shortened_without_a_summary_has_a_card_too(
+async def test_shortened_messages_without_a_summary_have_a_card_too(
     page: Page, server: Process, api: Api
 ) -> None:
     call = {
@@ -159,9 +161,9 @@ async def test_what_was_shortened_without_a_summary_has_a_card_too(
     }
     lines = "\n".join(f"line {n} of the file" for n in range(80))
     for n in range(4):
-        said = {**call, "id": f"c{n}"}
+        repeated_call = {**call, "id": f"c{n}"}
         answer = {"role": "tool", "tool_call_id": f"c{n}", "content": lines}
-        calling = {"role": "assistant", "content": None, "tool_calls": [said]}
+        calling = {"role": "assistant", "content": None, "tool_calls": [repeated_call]}
         rest = (user("Read it."), calling, answer, {"role": "assistant", "content": "Read."})
         path = api.session("shortened", *rest)
     api.compress("shortened", keep_tokens=50, settings={"strategy": "lossless"})

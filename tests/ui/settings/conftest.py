@@ -19,20 +19,20 @@ SESSION, TITLE = "harbour", "Planning the harbour festival"
 LONG_TITLE = "Everything about " + "Donaudampfschifffahrtsgesellschaftskapitän" * 2
 
 
-class Api:
+class SettingsApi:
     """The server's API, asked while a browser waits."""
 
     def __init__(self, client: httpx.Client) -> None:
         self._client = client
 
     def ask(self, method: str, path: str, **more: Any) -> Any:
-        """What it answers; an error fails the test."""
+        """Return the answer; an error fails the test."""
         answer = self._client.request(method, path, **more)
         assert answer.is_success, answer.text
         return answer.json() if answer.content else None
 
     def setting(self, name: str, session: str = "") -> Any:
-        """What is in force, for everybody or in a session."""
+        """Return the value in force, in general or in a session."""
         path = f"/sessions/{session}/settings" if session else "/settings"
         return self.ask("GET", path)[name]["value"]
 
@@ -42,11 +42,11 @@ class Api:
 
 
 @pytest.fixture(scope="module")
-def api(server: Process) -> Iterator[Api]:
+def api(server: Process) -> Iterator[SettingsApi]:
     """The API of a server in which two conversations were stored."""
     messages = wire.render(Conversation(sample_messages(2), "openai"), "openai")
     with httpx.Client(base_url=f"{server.address}/api", timeout=300) as client:
-        made = Api(client)
+        made = SettingsApi(client)
         for id, title in ((SESSION, TITLE), ("long", LONG_TITLE)):
             made.ask("POST", "/sessions", json={"id": id, "title": title})
             made.ask("POST", f"/sessions/{id}/messages", json={"messages": messages})
@@ -54,7 +54,7 @@ def api(server: Process) -> Iterator[Api]:
 
 
 @pytest.fixture
-def visit(page: Page, server: Process, api: Api) -> Visit:
+def visit(page: Page, server: Process, api: SettingsApi) -> Visit:
     """Opens a path of the server."""
 
     async def go(path: str) -> Page:
@@ -71,5 +71,5 @@ async def choose(page: Page, field: str, option: str, *, within: Locator | None 
 
 
 async def fits(page: Page) -> bool:
-    """Whether nothing sticks out at the side."""
+    """Return True if nothing exceeds the page's width."""
     return bool(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"))

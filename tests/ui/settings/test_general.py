@@ -7,7 +7,7 @@ from playwright.async_api import Browser, expect
 from enfold.ui.settings.scope import LISTED
 from tests.server.processes import Process
 from tests.ui.browser import window
-from tests.ui.settings.conftest import LONG_TITLE, SESSION, TITLE, Api, Visit, choose, fits
+from tests.ui.settings.conftest import LONG_TITLE, SESSION, TITLE, SettingsApi, Visit, choose, fits
 
 
 async def test_a_word_leaves_only_what_answers_to_it(visit: Visit) -> None:
@@ -26,7 +26,9 @@ async def test_a_word_leaves_only_what_answers_to_it(visit: Visit) -> None:
     await expect(page.get_by_role("textbox", name="Recent tokens kept")).to_be_visible()
 
 
-async def test_a_threshold_is_checked_kept_explained_and_put_back(visit: Visit, api: Api) -> None:
+async def test_a_threshold_is_checked_kept_explained_and_put_back(
+    visit: Visit, api: SettingsApi
+) -> None:
     page = await visit("/settings")
     effective = page.get_by_role("region", name="Effective threshold")
     await expect(effective).to_contain_text("100,734 tokens")
@@ -53,7 +55,7 @@ async def test_a_threshold_is_checked_kept_explained_and_put_back(visit: Visit, 
     assert api.setting("threshold") is None
 
 
-async def test_one_session_has_settings_of_its_own(visit: Visit, api: Api) -> None:
+async def test_a_session_can_have_other_settings(visit: Visit, api: SettingsApi) -> None:
     page = await visit("/settings")
     await choose(page, "Settings of", f"Session: {TITLE}")
     await choose(page, "Style", "Concise")
@@ -75,7 +77,7 @@ async def test_a_link_names_the_session(visit: Visit) -> None:
     )
 
 
-async def test_a_session_can_be_summarized_from_here(visit: Visit, api: Api) -> None:
+async def test_a_session_can_be_summarized_from_here(visit: Visit, api: SettingsApi) -> None:
     page = await visit("/settings")
     await choose(page, "Session", LONG_TITLE)
     await page.get_by_role("button", name="Summarize conversation history").click()
@@ -85,14 +87,18 @@ async def test_a_session_can_be_summarized_from_here(visit: Visit, api: Api) -> 
     assert api.ask("GET", "/sessions/long/summaries")
 
 
-async def test_on_a_phone_in_the_dark(browser: Browser, server: Process, api: Api) -> None:
+async def test_the_page_fits_a_phone_in_dark_mode(
+    browser: Browser, server: Process, api: SettingsApi
+) -> None:
     async with window(browser, width=390, height=800, dark=True) as (page, _):
         await page.goto(f"{server.address}/settings?session=long")
         await expect(page.get_by_role("textbox", name="Threshold", exact=True)).to_be_visible()
         assert await fits(page)
 
 
-async def test_a_link_names_a_session_that_the_field_does_not_list(visit: Visit, api: Api) -> None:
+async def test_a_link_names_a_session_that_the_field_does_not_list(
+    visit: Visit, api: SettingsApi
+) -> None:
     newer = [f"newer-{number}" for number in range(LISTED)]
     for id in newer:
         api.ask("POST", "/sessions", json={"id": id})

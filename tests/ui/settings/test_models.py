@@ -9,10 +9,10 @@ from enfold.modelconfig import ModelConfig
 from enfold.ui.settings.models import source_words
 from tests.server.processes import Process
 from tests.ui.browser import window
-from tests.ui.settings.conftest import Api, Visit, fits
+from tests.ui.settings.conftest import SettingsApi, Visit, fits
 
 
-async def test_a_model_is_added_with_128000_suggested(visit: Visit, api: Api) -> None:
+async def test_a_model_is_added_with_128000_suggested(visit: Visit, api: SettingsApi) -> None:
     page = await visit("/settings/models")
     await page.get_by_role("button", name="Add model").click()
     dialog = page.get_by_role("dialog", name="Add model")
@@ -36,7 +36,7 @@ async def test_a_model_is_added_with_128000_suggested(visit: Visit, api: Api) ->
     assert api.ask("GET", "/models/mine:tiny")["max_input"] == 32_000
 
 
-async def test_a_model_is_edited_reset_and_deleted(visit: Visit, api: Api) -> None:
+async def test_a_model_is_edited_reset_and_deleted(visit: Visit, api: SettingsApi) -> None:
     page = await visit("/settings/models")
     await page.get_by_role("searchbox", name="Search models").fill("gpt-4-turbo")
     row = page.get_by_role("listitem", name="openai:gpt-4-turbo", exact=True)
@@ -53,7 +53,7 @@ async def test_a_model_is_edited_reset_and_deleted(visit: Visit, api: Api) -> No
     await expect(row).not_to_be_visible()
 
 
-async def test_assumed_limits_look_like_an_estimate(visit: Visit, api: Api) -> None:
+async def test_assumed_limits_look_like_an_estimate(visit: Visit, api: SettingsApi) -> None:
     api.ask("GET", "/models/nobody:knows")
     page = await visit("/settings/models")
     await page.get_by_role("searchbox", name="Search models").fill("nobody")
@@ -71,7 +71,9 @@ async def test_many_models_come_in_pages(visit: Visit) -> None:
     await expect(items.first).not_to_have_attribute("aria-label", first or "")
 
 
-async def test_on_a_phone_in_the_dark(browser: Browser, server: Process, api: Api) -> None:
+async def test_the_page_fits_a_phone_in_dark_mode(
+    browser: Browser, server: Process, api: SettingsApi
+) -> None:
     async with window(browser, width=390, height=800, dark=True) as (page, _):
         await page.goto(f"{server.address}/settings/models")
         await expect(page.get_by_role("listitem").first).to_be_visible()

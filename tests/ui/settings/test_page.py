@@ -11,7 +11,7 @@ from playwright.async_api import Browser, Page, expect
 
 from tests.server.processes import Process, serve
 from tests.ui.browser import window
-from tests.ui.settings.conftest import Api, Visit
+from tests.ui.settings.conftest import SettingsApi, Visit
 
 SECTIONS = ("General", "Strategy", "Presets", "Profiles", "Prompts", "Models", "Access")
 TOKEN = "the-first-token-of-this-server"
@@ -42,7 +42,7 @@ async def signed_in(browser: Browser, server: Process, token: str) -> AsyncItera
         yield page
 
 
-async def test_only_the_owner_changes_what_holds_for_everybody_and_sees_all(
+async def test_only_the_owner_changes_common_settings_and_sees_all(
     browser: Browser, tmp_path: Path
 ) -> None:
     with serve(tmp_path / "two.db", ENFOLD_TOKEN=TOKEN, ENFOLD_THRESHOLD="0.7") as server:
@@ -50,10 +50,10 @@ async def test_only_the_owner_changes_what_holds_for_everybody_and_sees_all(
         with httpx.Client(
             base_url=address, headers={"x-enfold-token": TOKEN}, timeout=60
         ) as client:
-            anns = Api(client).ask("POST", "/tokens", json={"name": "ann"})["token"]
-            Api(client).ask("POST", "/sessions", json={"id": "owners"})
+            anns = SettingsApi(client).ask("POST", "/tokens", json={"name": "ann"})["token"]
+            SettingsApi(client).ask("POST", "/sessions", json={"id": "owners"})
         with httpx.Client(base_url=address, headers={"x-enfold-token": anns}, timeout=60) as client:
-            Api(client).ask("POST", "/sessions", json={"id": "the ferry"})
+            SettingsApi(client).ask("POST", "/sessions", json={"id": "the ferry"})
         async with signed_in(browser, server, anns) as page:
             await expect(page.get_by_text("You can read all settings")).to_be_visible()
             threshold = page.get_by_role("textbox", name="Threshold", exact=True)

@@ -10,7 +10,7 @@ from playwright.async_api import Browser, Page, expect
 from enfold.ui.settings.strategy import EXAMPLE, badges, effect
 from tests.server.processes import Process
 from tests.ui.browser import window
-from tests.ui.settings.conftest import Api, Visit, choose, fits
+from tests.ui.settings.conftest import SettingsApi, Visit, choose, fits
 
 OLD, SUMMARY = "Shorten old tool output", "Summarize old messages"
 
@@ -27,7 +27,7 @@ async def names(page: Page) -> list[str | None]:
     return [await each.get_attribute("aria-label") for each in await items.all()]
 
 
-async def save(page: Page, api: Api) -> list[Any]:
+async def save(page: Page, api: SettingsApi) -> list[Any]:
     """The passes as they were kept; the next test begins with the defaults again."""
     await page.get_by_role("button", name="Save config").click()
     await expect(page.get_by_text("Saved. It applies").first).to_be_visible()
@@ -36,7 +36,7 @@ async def save(page: Page, api: Api) -> list[Any]:
     return found
 
 
-async def test_passes_are_moved_by_keyboard(visit: Visit, api: Api) -> None:
+async def test_passes_are_moved_by_keyboard(visit: Visit, api: SettingsApi) -> None:
     page = await opened(visit)
     await expect(page.get_by_role("button", name=f"Move {OLD} up")).to_be_disabled()
     await page.get_by_role("button", name=f"Move {OLD} down").focus()
@@ -46,7 +46,7 @@ async def test_passes_are_moved_by_keyboard(visit: Visit, api: Api) -> None:
     assert [each["name"] for each in await save(page, api)] == [SUMMARY, OLD]
 
 
-async def test_passes_are_dragged(visit: Visit, api: Api) -> None:
+async def test_passes_are_dragged(visit: Visit, api: SettingsApi) -> None:
     page = await opened(visit)
     handles = page.locator(".st-handle")
     await handles.first.scroll_into_view_if_needed()
@@ -64,7 +64,7 @@ async def test_passes_are_dragged(visit: Visit, api: Api) -> None:
     assert [each["name"] for each in await save(page, api)] == [SUMMARY, OLD]
 
 
-async def test_a_pass_is_added_copied_and_deleted(visit: Visit, api: Api) -> None:
+async def test_a_pass_is_added_copied_and_deleted(visit: Visit, api: SettingsApi) -> None:
     page = await opened(visit)
     await page.get_by_role("button", name="Add pass").click()
     await page.get_by_role("textbox", name="Name").fill("Mine")
@@ -87,7 +87,7 @@ async def test_two_passes_with_one_id_are_refused(visit: Visit) -> None:
     await expect(page.get_by_role("button", name="Save config")).to_be_disabled()
 
 
-async def test_a_pass_becomes_a_summary_of_many_messages(visit: Visit, api: Api) -> None:
+async def test_a_pass_becomes_a_summary_of_many_messages(visit: Visit, api: SettingsApi) -> None:
     page = await opened(visit)
     await page.get_by_role("button", name=f"Edit {OLD}").click()
     await choose(page, "Mode", "Batch: one summary of many messages")
@@ -102,7 +102,7 @@ async def test_a_pass_becomes_a_summary_of_many_messages(visit: Visit, api: Api)
     assert first["batchConfig"]["summarizationConfig"]["customPrompt"] == "Tell me all"
 
 
-async def test_everything_in_a_pass_can_be_edited(visit: Visit, api: Api) -> None:
+async def test_everything_in_a_pass_can_be_edited(visit: Visit, api: SettingsApi) -> None:
     page = await opened(visit)
     await page.get_by_role("button", name=f"Edit {OLD}").click()
     await choose(page, "Selection", "All but the most recent, by share")
@@ -140,7 +140,7 @@ async def test_everything_in_a_pass_can_be_edited(visit: Visit, api: Api) -> Non
     assert other == {"messageIndex": 2, "operations": {"toolResults": {"operation": "keep"}}}
 
 
-async def test_on_a_phone(browser: Browser, server: Process, api: Api) -> None:
+async def test_the_page_fits_a_phone(browser: Browser, server: Process, api: SettingsApi) -> None:
     async with window(browser, width=390, height=800) as (page, _):
         await page.goto(f"{server.address}/settings/strategy")
         await page.get_by_role("button", name="Configure Smart").click()

@@ -9,10 +9,10 @@ from playwright.async_api import Browser, expect
 
 from tests.server.processes import Process
 from tests.ui.browser import window
-from tests.ui.settings.conftest import SESSION, Api, Visit, fits
+from tests.ui.settings.conftest import SESSION, SettingsApi, Visit, fits
 
 
-async def test_one_click_applies_a_preset(visit: Visit, api: Api) -> None:
+async def test_one_click_applies_a_preset(visit: Visit, api: SettingsApi) -> None:
     page = await visit("/settings/presets")
     await page.get_by_role("button", name="Apply balanced").click()
     balanced = page.get_by_role("article", name="balanced")
@@ -22,7 +22,7 @@ async def test_one_click_applies_a_preset(visit: Visit, api: Api) -> None:
     api.set(strategy=None, strategy_config=None)
 
 
-async def test_one_session_can_have_another(visit: Visit, api: Api) -> None:
+async def test_a_session_can_have_another_preset(visit: Visit, api: SettingsApi) -> None:
     page = await visit(f"/settings/presets?session={SESSION}")
     await page.get_by_role("button", name="Apply speed").click()
     speed = page.get_by_role("article", name="speed")
@@ -31,8 +31,8 @@ async def test_one_session_can_have_another(visit: Visit, api: Api) -> None:
     assert api.setting("strategy") == "native"
 
 
-async def test_what_is_in_use_is_saved_exported_deleted_and_imported(
-    visit: Visit, api: Api, tmp_path: Path
+async def test_current_settings_are_saved_exported_deleted_and_imported_as_a_preset(
+    visit: Visit, api: SettingsApi, tmp_path: Path
 ) -> None:
     api.set(strategy="truncation", strategy_config={"truncation": {"preserveRecentCount": 4}})
     page = await visit("/settings/presets")
@@ -72,7 +72,9 @@ async def test_a_file_that_is_no_preset_is_refused_by_its_field(
     await expect(page.get_by_text("odd.json: speed: unknown field")).to_be_visible()
 
 
-async def test_on_a_phone_in_the_dark(browser: Browser, server: Process, api: Api) -> None:
+async def test_the_page_fits_a_phone_in_dark_mode(
+    browser: Browser, server: Process, api: SettingsApi
+) -> None:
     async with window(browser, width=390, height=800, dark=True) as (page, _):
         await page.goto(f"{server.address}/settings/presets?session=long")
         await expect(page.get_by_role("article", name="quality")).to_be_visible()

@@ -12,10 +12,10 @@ from enfold.llm.profiles import read
 from enfold.ui.settings.profiles import key_words
 from tests.llm.servers.loopback import Loopback
 from tests.llm.servers.openai import failed, whole
-from tests.llm.servers.protocol import Said
+from tests.llm.servers.protocol import ScriptedReply
 from tests.server.processes import Process, serve
 from tests.ui.browser import window
-from tests.ui.settings.conftest import Api, Visit, choose, fits
+from tests.ui.settings.conftest import SettingsApi, Visit, choose, fits
 
 KEY = "sk-never-to-be-seen-again"
 COMPATIBLE = "Any server with OpenAI's protocol, such as Ollama, llama.cpp or vLLM"
@@ -30,7 +30,7 @@ def server(database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 @pytest.fixture
-def nobody(api: Api) -> Iterator[None]:
+def no_profiles(api: SettingsApi) -> Iterator[None]:
     """No profile before and after."""
     yield
     for each in api.ask("GET", "/profiles"):
@@ -53,9 +53,9 @@ async def save(page: Page) -> None:
     await expect(page.get_by_role("dialog")).not_to_be_visible()
 
 
-@pytest.mark.usefixtures("nobody")
+@pytest.mark.usefixtures("no_profiles")
 async def test_a_key_is_stored_and_never_shown_again(
-    visit: Visit, api: Api, database: Path
+    visit: Visit, api: SettingsApi, database: Path
 ) -> None:
     page = await visit("/settings/profiles")
     await expect(page.get_by_text("No profile yet.")).to_be_visible()
@@ -78,8 +78,10 @@ async def test_a_key_is_stored_and_never_shown_again(
     )
 
 
-@pytest.mark.usefixtures("nobody")
-async def test_what_is_wrong_is_said_while_it_is_filled_in(visit: Visit, api: Api) -> None:
+@pytest.mark.usefixtures("no_profiles")
+async def test_the_dialog_shows_errors_while_it_is_filled_in(
+    visit: Visit, api: SettingsApi
+) -> None:
     page = await visit("/settings/profiles")
     await add(page, "home", "tiny", COMPATIBLE)
     dialog = page.get_by_role("dialog", name="Add profile")
@@ -102,11 +104,11 @@ async def test_what_is_wrong_is_said_while_it_is_filled_in(visit: Visit, api: Ap
     assert (fields["threshold"], fields["prices"]) == (80, {"input": 0.5})
 
 
-@pytest.mark.usefixtures("nobody")
-async def test_a_connection_is_tried_and_its_failure_told_in_plain_words(
-    visit: Visit, api: Api
+@pytest.mark.usefixtures("no_profiles")
+async def test_a_connection_is_tested_and_its_failure_explained(
+    visit: Visit, api: SettingsApi
 ) -> None:
-    async with Loopback(whole(Said()), failed(401)) as model:
+    async with Loopback(whole(ScriptedReply()), failed(401)) as model:
         fields = {"provider": "compatible", "model": "tiny", "base_url": f"{model.url}/v1"}
         api.ask("PUT", "/profiles/local-one", json={"fields": fields})
         page = await visit("/settings/profiles")
@@ -120,8 +122,10 @@ async def test_a_connection_is_tried_and_its_failure_told_in_plain_words(
         await expect(profile).to_contain_text("key")
 
 
-@pytest.mark.usefixtures("nobody")
-async def test_costs_are_compared_and_the_cheapest_recommended(visit: Visit, api: Api) -> None:
+@pytest.mark.usefixtures("no_profiles")
+async def test_costs_are_compared_and_the_cheapest_recommended(
+    visit: Visit, api: SettingsApi
+) -> None:
     work = {"provider": "openai", "model": "gpt-4o", "key": "env:WORK_KEY"}
     tiny = {"provider": "compatible", "model": "tiny", "base_url": "http://127.0.0.1:9/v1"}
     small = {**work, "model": "gpt-4o-mini"}
@@ -139,8 +143,10 @@ async def test_costs_are_compared_and_the_cheapest_recommended(visit: Visit, api
     assert api.setting("summarizer") == "small"
 
 
-@pytest.mark.usefixtures("nobody")
-async def test_deleting_a_profile_names_its_uses_and_falls_back(visit: Visit, api: Api) -> None:
+@pytest.mark.usefixtures("no_profiles")
+async def test_deleting_a_profile_names_its_uses_and_falls_back(
+    visit: Visit, api: SettingsApi
+) -> None:
     cheap = {"provider": "openai", "model": "gpt-4o-mini", "key": "env:WORK_KEY"}
     work = {"provider": "openai", "model": "gpt-4o", "condensing_profile": "cheap"}
     api.ask("PUT", "/profiles/cheap", json={"fields": cheap})
@@ -161,8 +167,10 @@ async def test_deleting_a_profile_names_its_uses_and_falls_back(visit: Visit, ap
     assert api.setting("default_profile") is None
 
 
-@pytest.mark.usefixtures("nobody")
-async def test_on_a_phone_in_the_dark(browser: Browser, server: Process, api: Api) -> None:
+@pytest.mark.usefixtures("no_profiles")
+async def test_the_page_fits_a_phone_in_dark_mode(
+    browser: Browser, server: Process, api: SettingsApi
+) -> None:
     name = "a-very-long-name-of-a-profile-that-nobody-can-pronounce-without-a-pause-in-the-middle"
     fields = {"provider": "openai", "model": "gpt-4o-with-an-unusually-long-name-2026-01-01"}
     api.ask("PUT", f"/profiles/{name}", json={"fields": fields})
@@ -183,5 +191,5 @@ async def test_on_a_phone_in_the_dark(browser: Browser, server: Process, api: Ap
     ],
     ids=["environment", "file", "stored", "usual", "none"],
 )
-def test_where_a_key_is(fields: dict[str, str], words: str) -> None:
+def test_the_source_of_a_key_is_named(fields: dict[str, str], words: str) -> None:
     assert key_words(read("p", {"model": "m", **fields})) == words

@@ -1,4 +1,4 @@
-"""The strategy: chosen, compared, configured, whoever wrote it."""
+"""The strategy: chosen, compared and configured, built in or not."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from playwright.async_api import Browser, Page, expect
 from tests.cli.processes import ROOT
 from tests.server.processes import Process, serve
 from tests.ui.browser import window
-from tests.ui.settings.conftest import SESSION, Api, Visit, choose, fits
+from tests.ui.settings.conftest import SESSION, SettingsApi, Visit, choose, fits
 
 PLUGIN = '''
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Rule(CamelModel):
 
 
 class Config(CamelModel):
-    """What can be set of it."""
+    """The options."""
 
     eager: bool = Field(default=False, description="Whether it hurries")
     depth: int = Field(default=3, description="How deep it goes", ge=1, le=9)
@@ -77,7 +77,7 @@ async def test_strategies_are_compared_by_what_was_measured(visit: Visit) -> Non
         await expect(table.get_by_role("columnheader", name=name)).to_be_visible()
 
 
-async def test_a_strategy_is_used_and_let_go_of(visit: Visit, api: Api) -> None:
+async def test_a_strategy_is_used_and_let_go_of(visit: Visit, api: SettingsApi) -> None:
     page = await visit("/settings/strategy")
     await page.get_by_role("button", name="Use Lossless").click()
     await expect(page.locator(card("Lossless")).get_by_text("in use")).to_be_visible()
@@ -87,7 +87,9 @@ async def test_a_strategy_is_used_and_let_go_of(visit: Visit, api: Api) -> None:
     assert api.setting("strategy") == "native"
 
 
-async def test_a_config_is_checked_in_the_engines_words_and_kept(visit: Visit, api: Api) -> None:
+async def test_a_config_is_checked_in_the_engines_words_and_kept(
+    visit: Visit, api: SettingsApi
+) -> None:
     page = await visit("/settings/strategy")
     await page.get_by_role("button", name="Configure Truncation").click()
     recent = page.get_by_role("spinbutton", name="Preserve recent count")
@@ -109,7 +111,9 @@ async def test_a_config_is_checked_in_the_engines_words_and_kept(visit: Visit, a
     assert api.setting("strategy_config") == {}
 
 
-async def test_a_preset_that_holds_is_said_and_can_be_dropped(visit: Visit, api: Api) -> None:
+async def test_the_active_preset_is_shown_and_can_be_dropped(
+    visit: Visit, api: SettingsApi
+) -> None:
     api.set(preset="speed")
     page = await visit("/settings/strategy")
     await expect(page.locator(card("Smart")).get_by_text("in use")).to_be_visible()
@@ -119,7 +123,7 @@ async def test_a_preset_that_holds_is_said_and_can_be_dropped(visit: Visit, api:
     assert api.setting("preset") is None
 
 
-async def test_parts_within_a_config_can_be_opened(visit: Visit, api: Api) -> None:
+async def test_parts_within_a_config_can_be_opened(visit: Visit, api: SettingsApi) -> None:
     page = await visit(f"/settings/strategy?session={SESSION}")
     await page.get_by_role("button", name="Configure Lossless").click()
     await page.get_by_text("The ways of writing in use").click()
@@ -131,7 +135,9 @@ async def test_parts_within_a_config_can_be_opened(visit: Visit, api: Api) -> No
     assert api.setting("strategy_config") == {}
 
 
-async def test_a_strategy_of_somebody_else_has_a_form_too(browser: Browser, tmp_path: Path) -> None:
+async def test_a_strategy_of_another_package_has_a_form_too(
+    browser: Browser, tmp_path: Path
+) -> None:
     (tmp_path / "gentle.py").write_text(PLUGIN)
     about = tmp_path / "gentle-1.0.dist-info"
     about.mkdir()
@@ -143,7 +149,7 @@ async def test_a_strategy_of_somebody_else_has_a_form_too(browser: Browser, tmp_
             await page.goto(f"{server.address}/settings/strategy")
             await _configure_gentle(page)
         with httpx.Client(base_url=f"{server.address}/api", timeout=60) as client:
-            kept = Api(client).setting("strategy_config")
+            kept = SettingsApi(client).setting("strategy_config")
         assert kept["gentle"] == {
             "eager": True,
             "depth": 4,
@@ -175,7 +181,9 @@ async def _configure_gentle(page: Page) -> None:
     await expect(page.get_by_text("Saved. It applies")).to_be_visible()
 
 
-async def test_on_a_phone_in_the_dark(browser: Browser, server: Process, api: Api) -> None:
+async def test_the_page_fits_a_phone_in_dark_mode(
+    browser: Browser, server: Process, api: SettingsApi
+) -> None:
     async with window(browser, width=390, height=800, dark=True) as (page, _):
         await page.goto(f"{server.address}/settings/strategy")
         await page.get_by_text("Compare strategies").click()

@@ -22,7 +22,7 @@ CALL = {
 }
 RESULT = {"role": "tool", "tool_call_id": "r", "content": "teal"}
 REPLY = {"role": "assistant", "content": "Teal."}
-SEEN = {"role": "assistant", "content": "Let me look.\n\nTeal."}
+SHOWN_REPLY = {"role": "assistant", "content": "Let me look.\n\nTeal."}
 THANKS = {"role": "user", "content": "Thanks"}
 
 
@@ -47,14 +47,14 @@ def _put_back(
     stored: records.Exchange, raws: list[bytes], name: str = "recall", dialect: str = "openai"
 ) -> dict[int, list[Any]]:
     found = find_replacements([stored], _history(raws, dialect), raws, dialect=dialect, name=name)
-    return {at: [json.loads(raw) for raw in said] for at, said in found.items()}
+    return {at: [json.loads(raw) for raw in messages] for at, messages in found.items()}
 
 
 STORED = _stored(RecallExchange("recall", (CALL, RESULT, REPLY)), _raws(ASK))
 
 
-def test_what_was_really_said_stands_in_place_of_what_the_client_saw() -> None:
-    assert _put_back(STORED, _raws(ASK, SEEN, THANKS)) == {1: [CALL, RESULT, REPLY]}
+def test_the_recorded_exchange_replaces_the_reply_shown_to_the_client() -> None:
+    assert _put_back(STORED, _raws(ASK, SHOWN_REPLY, THANKS)) == {1: [CALL, RESULT, REPLY]}
 
 
 def test_spaces_and_blocks_make_no_difference() -> None:
@@ -65,12 +65,15 @@ def test_spaces_and_blocks_make_no_difference() -> None:
 
 
 def test_nothing_is_put_back_that_is_not_the_same() -> None:
-    changed = {**SEEN, "content": "Red."}
-    called = {**SEEN, "tool_calls": [{"id": "x", "function": {"name": "f", "arguments": "{}"}}]}
-    for sent in ([ASK, changed, THANKS], [ASK, called, THANKS], [THANKS, SEEN, ASK], [ASK]):
+    changed = {**SHOWN_REPLY, "content": "Red."}
+    called = {
+        **SHOWN_REPLY,
+        "tool_calls": [{"id": "x", "function": {"name": "f", "arguments": "{}"}}],
+    }
+    for sent in ([ASK, changed, THANKS], [ASK, called, THANKS], [THANKS, SHOWN_REPLY, ASK], [ASK]):
         assert _put_back(STORED, _raws(*sent)) == {}
-    assert _put_back(STORED, _raws(ASK, SEEN, THANKS), name="enfold_recall") == {}
-    assert _put_back(replace(STORED, dialect="gemini"), _raws(ASK, SEEN, THANKS)) == {}
+    assert _put_back(STORED, _raws(ASK, SHOWN_REPLY, THANKS), name="enfold_recall") == {}
+    assert _put_back(replace(STORED, dialect="gemini"), _raws(ASK, SHOWN_REPLY, THANKS)) == {}
 
 
 def test_held_results_join_the_clients_own() -> None:
@@ -81,9 +84,9 @@ def test_held_results_join_the_clients_own() -> None:
     theirs = {"type": "tool_result", "tool_use_id": "m", "content": "sunny"}
     exchange = RecallExchange("recall", (both,), ({"role": "user", "content": [held]},))
     stored = _stored(exchange, _raws(ASK), "anthropic")
-    seen = {"role": "assistant", "content": [mine]}
+    shown = {"role": "assistant", "content": [mine]}
     result = {"role": "user", "content": [theirs]}
-    sent = _raws(ASK, seen, result)
+    sent = _raws(ASK, shown, result)
     together = {"role": "user", "content": [held, theirs]}
     assert _put_back(stored, sent, dialect="anthropic") == {1: [both], 2: [together]}
     assert _put_back(stored, sent[:2], dialect="anthropic") == {}
@@ -93,12 +96,12 @@ def test_items_of_a_reply_are_replaced_together() -> None:
     thought = {"type": "reasoning", "id": "rs", "summary": [], "encrypted_content": "x"}
     call = {"type": "function_call", "call_id": "r", "name": "recall", "arguments": "{}"}
     result = {"type": "function_call_output", "call_id": "r", "output": "teal"}
-    said = {"type": "message", "role": "assistant", "content": "Teal."}
+    message = {"type": "message", "role": "assistant", "content": "Teal."}
     stored = _stored(
-        RecallExchange("recall", (thought, call, result, said)), _raws(ASK), "openai-responses"
+        RecallExchange("recall", (thought, call, result, message)), _raws(ASK), "openai-responses"
     )
-    sent = _raws(ASK, {**thought, "id": "rs2"}, said, THANKS)
+    sent = _raws(ASK, {**thought, "id": "rs2"}, message, THANKS)
     assert _put_back(stored, sent, dialect="openai-responses") == {
-        1: [thought, call, result, said],
+        1: [thought, call, result, message],
         2: [],
     }

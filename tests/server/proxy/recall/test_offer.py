@@ -72,7 +72,7 @@ def test_a_name_that_is_taken_is_the_clients(taken: list[str], name: str | None)
     ],
 )
 @pytest.mark.parametrize("when", ["tools", "always"])
-def test_where_the_model_cannot_choose_there_is_no_offer(
+def test_recall_is_not_offered_if_the_model_cannot_choose(
     form: Wire, fields: dict[str, Any], when: str
 ) -> None:
     assert _offer(form, when, **fields) is None

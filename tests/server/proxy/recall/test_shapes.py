@@ -26,9 +26,9 @@ def turns(draw: st.DrawFn) -> list[list[Part]]:
     """Replies that recall, and one that ends the turn, perhaps with calls of both kinds."""
     rounds: list[list[Part]] = []
     for number in range(draw(st.integers(0, 3))):
-        said: list[Part] = draw(st.lists(thoughts | texts, max_size=3))
+        parts: list[Part] = draw(st.lists(thoughts | texts, max_size=3))
         calls = draw(st.integers(1, 2))
-        rounds.append([*said, *(_recall(f"{number}-{at}") for at in range(calls))])
+        rounds.append([*parts, *(_recall(f"{number}-{at}") for at in range(calls))])
     last: list[Part] = [*draw(st.lists(thoughts, max_size=1)), draw(texts)]
     kinds = draw(st.lists(st.sampled_from(["recall", "lookup"]), max_size=3))
     last += [Use(f"l{at}", kind, {"at": at}) for at, kind in enumerate(kinds)]
@@ -42,9 +42,9 @@ def _recall(id: str) -> Part:
 def _streamed(form: str, rounds: list[list[Part]], size: int) -> bytes:
     joiner = WIRES[form].recall.joiner("recall")
     out: list[bytes] = []
-    for number, said in enumerate(rounds):
+    for number, parts in enumerate(rounds):
         events = EventParser()
-        _, raw = written(form, said, _body(form, number))
+        _, raw = written(form, parts, _body(form, number))
         chunks = [raw[at : at + size] for at in range(0, len(raw), size)]
         found = [event for chunk in chunks for event in events.feed(chunk)]
         for event in found:
@@ -73,7 +73,7 @@ def _key(form: str, messages: Any) -> str:
 def test_streamed_and_whole_are_the_same_reply(
     form: str, rounds: list[list[Part]], size: int
 ) -> None:
-    wholes = [written(form, said, _body(form, n))[0] for n, said in enumerate(rounds)]
+    wholes = [written(form, parts, _body(form, n))[0] for n, parts in enumerate(rounds)]
     joined = WIRES[form].recall.join_bodies(wholes, "recall")
     whole = _read(form, JSON, json.dumps(joined).encode())
     streamed = _read(form, SSE, _streamed(form, rounds, size))
@@ -86,7 +86,7 @@ def test_streamed_and_whole_are_the_same_reply(
     assert streamed.usage == whole.usage
     assert whole.usage.input_tokens == INPUT
     assert whole.usage.output_tokens == OUTPUT * len(rounds)
-    # What the client has is known again as what was really said.
+    # The client's reply is recognised as the recorded messages.
     assert _key(form, whole.messages) == _key(form, streamed.messages) == _key(form, real)
 
 
@@ -98,7 +98,7 @@ def _read_whole(form: str, body: Any) -> Reply:
 def test_reasoning_that_a_client_keeps_is_followed_by_what_it_led_to(
     form: str, rounds: list[list[Part]]
 ) -> None:
-    wholes = [written(form, said, _body(form, n))[0] for n, said in enumerate(rounds)]
+    wholes = [written(form, parts, _body(form, n))[0] for n, parts in enumerate(rounds)]
     joined = WIRES[form].recall.join_bodies(wholes, "recall")
     blocks = joined["output"] if form == "openai-responses" else joined["content"]
     kinds = [block["type"] in {"reasoning", "thinking"} for block in blocks]
@@ -109,10 +109,10 @@ def test_reasoning_that_a_client_keeps_is_followed_by_what_it_led_to(
 
 
 @given(st.sampled_from(sorted(WIRES)), st.lists(thoughts | texts, min_size=1, max_size=4))
-def test_a_stream_without_recall_is_not_changed(form: str, said: list[Part]) -> None:
-    _, raw = written(form, said, _body(form, 0))
+def test_a_stream_without_recall_is_not_changed(form: str, parts: list[Part]) -> None:
+    _, raw = written(form, parts, _body(form, 0))
     if form == "openai-responses":
-        whole = _read(form, SSE, _streamed(form, [said], 64))
+        whole = _read(form, SSE, _streamed(form, [parts], 64))
         assert whole == _read(form, SSE, raw)
     else:
-        assert _streamed(form, [said], 64) == raw
+        assert _streamed(form, [parts], 64) == raw

@@ -96,7 +96,7 @@ def test_numbers_that_count_no_lines_are_left_alone(lines: list[str]) -> None:
     assert list(runs(lines)) == []
 
 
-def test_one_line_with_an_arrow_is_a_run() -> None:
+def test_a_line_with_an_arrow_is_a_run() -> None:
     (run,) = runs(["     7→alone"])
     assert (run.first, run.width) == (7, 6)
 

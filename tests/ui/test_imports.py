@@ -26,13 +26,13 @@ async def drop(page: Page, name: str, text: str) -> None:
 
 async def test_a_transcript_is_dropped(page: Page, server: Process) -> None:
     await page.goto(server.address)
-    said = [
+    messages = [
         {"role": "user", "content": "Where is the ferry?"},
         {"role": "assistant", "content": "At sea."},
     ]
     await expect(page.get_by_role("button", name="Import a transcript")).to_be_visible()
     await page.wait_for_function("document.ondrop !== null")
-    await drop(page, "talk.json", json.dumps(said))
+    await drop(page, "talk.json", json.dumps(messages))
     await expect(page.get_by_role("article")).to_have_count(2)
     await expect(page.get_by_text("At sea.")).to_be_visible()
     await expect(page.get_by_role("heading", level=1)).to_have_text("Where is the ferry?")
@@ -47,14 +47,14 @@ async def test_a_file_is_chosen(page: Page, server: Process, tmp_path: Path) -> 
     await expect(chosen).to_be_visible()
 
 
-async def test_what_is_no_transcript_is_said_to_be_none(
+async def test_an_invalid_transcript_shows_an_error(
     page: Page, server: Process, tmp_path: Path
 ) -> None:
     await page.goto(server.address)
     file = tmp_path / "picture.json"
     file.write_bytes(b"{nonsense")
     await page.locator(".ef-import input[type=file]").set_input_files(file)
-    told = page.get_by_role("alert").filter(has_text="picture.json")
-    await expect(told).to_be_visible()
-    await told.get_by_role("button", name="Dismiss").click()
-    await expect(told).not_to_be_visible()
+    alert = page.get_by_role("alert").filter(has_text="picture.json")
+    await expect(alert).to_be_visible()
+    await alert.get_by_role("button", name="Dismiss").click()
+    await expect(alert).not_to_be_visible()

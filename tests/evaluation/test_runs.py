@@ -88,8 +88,8 @@ def test_a_budget_is_a_share_or_tokens() -> None:
 
 
 def test_kinds_of_questions_are_reported_apart(tmp_path: Path) -> None:
-    said = ["The anchor weighs nine stone and three pounds.", "The regatta takes place on 7 May."]
-    said += [f"Crate {n} of rope number {n} went to the store house." for n in range(30)]
+    texts = ["The anchor weighs nine stone and three pounds.", "The regatta takes place on 7 May."]
+    texts += [f"Crate {n} of rope number {n} went to the store house." for n in range(30)]
     kinds = {
         "What does the anchor weigh?": ("fact", ["m0"]),
         "When is the regatta?": ("temporal", ["m1"]),
@@ -99,7 +99,7 @@ def test_kinds_of_questions_are_reported_apart(tmp_path: Path) -> None:
         {"question": question, "category": kind, "evidence_message_ids": evidence}
         for question, (kind, evidence) in kinds.items()
     ]
-    messages = [{"id": f"m{n}", "role": "user", "content": each} for n, each in enumerate(said)]
+    messages = [{"id": f"m{n}", "role": "user", "content": each} for n, each in enumerate(texts)]
     file = tmp_path / "kinds.jsonl"
     file.write_text(json.dumps({"id": "k", "messages": messages, "probes": probes}) + "\n")
     found = measure([file], EvaluationPlan((Method(NEWEST, 0.2),), chained=False))

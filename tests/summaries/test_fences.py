@@ -1,4 +1,4 @@
-"""Fences: what is inside cannot get out."""
+"""Fences: fenced text cannot close its fence."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_the_tokens_of_a_fence_do_not_depend_on_its_summary(tokenizer: str, text
 
 
 def _of_marks(text: str, tokenizer: str) -> int:
-    """What a text takes more because tags in it are written otherwise."""
+    """Return the tokens that a text needs more because its tags are escaped."""
     return max(0, get(tokenizer).count(escape(text)) - get(tokenizer).count(text))
 
 

@@ -10,8 +10,8 @@ from tests.cli.conftest import Enfold
 CHAT = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "Hello!"}]
 
 
-def _text(said: str) -> list[dict[str, str]]:
-    return [{"type": "text", "text": said}]
+def _text(text: str) -> list[dict[str, str]]:
+    return [{"type": "text", "text": text}]
 
 
 def _line(id: str) -> bytes:
@@ -19,17 +19,21 @@ def _line(id: str) -> bytes:
 
 
 def test_every_conversation_becomes_a_session(stored: Enfold) -> None:
-    told = stored("import", stdin=_line("a") + _line("b"))
-    assert (told.code, told.text, told.said) == (0, "a\nb\n", "2 sessions imported\n")
+    outcome = stored("import", stdin=_line("a") + _line("b"))
+    assert (outcome.code, outcome.text, outcome.stderr_text) == (
+        0,
+        "a\nb\n",
+        "2 sessions imported\n",
+    )
     listed = stored("sessions", "--json").json
     assert {session["id"] for session in listed} == {"a", "b"}
     assert {session["messages"] for session in listed} == {2}
 
 
 def test_the_names_come_as_json_too(stored: Enfold) -> None:
-    told = stored("import", "--json", stdin=_line("a") + _line("b"))
-    assert told.json == ["a", "b"]
-    assert told.err == b""
+    outcome = stored("import", "--json", stdin=_line("a") + _line("b"))
+    assert outcome.json == ["a", "b"]
+    assert outcome.err == b""
 
 
 def test_a_conversation_can_be_named(stored: Enfold) -> None:
@@ -37,7 +41,7 @@ def test_a_conversation_can_be_named(stored: Enfold) -> None:
     assert stored("import", stdin=dumps(CHAT)).text == "imported-1\n"
 
 
-def test_what_is_stored_already_is_recognised(stored: Enfold) -> None:
+def test_an_import_recognises_stored_messages(stored: Enfold) -> None:
     stored("import", stdin=_line("a"))
     assert stored("import", stdin=_line("a")).code == 0
     (session,) = stored("sessions", "--json").json
@@ -45,8 +49,8 @@ def test_what_is_stored_already_is_recognised(stored: Enfold) -> None:
 
 
 def test_several_conversations_cannot_have_one_name(stored: Enfold) -> None:
-    told = stored("import", "--session", "mine", stdin=_line("a") + _line("b"))
-    told.refused("standard input holds 2 conversations", "--session")
+    outcome = stored("import", "--session", "mine", stdin=_line("a") + _line("b"))
+    outcome.refused("standard input holds 2 conversations", "--session")
     assert stored("sessions", "--json").json == []
 
 
@@ -58,12 +62,12 @@ def test_a_file_with_a_mistake_leaves_nothing_behind(stored: Enfold, tmp_path: P
 
 
 def test_a_name_that_cannot_be_stored_leaves_nothing_behind(stored: Enfold) -> None:
-    told = stored("import", stdin=_line("a") + _line("x" * 300))
-    told.refused("standard input: session 'xxx", "at most 256 characters")
+    outcome = stored("import", stdin=_line("a") + _line("x" * 300))
+    outcome.refused("standard input: session 'xxx", "at most 256 characters")
     assert stored("sessions", "--json").json == []
 
 
-def test_what_is_too_deep_to_be_compared_is_refused(stored: Enfold) -> None:
+def test_values_nested_too_deeply_are_refused(stored: Enfold) -> None:
     deep = "[" * 900 + "]" * 900
     call = f'{{"type":"tool_use","id":"c","name":"f","input":{{"a":{deep}}}}}'
     message = f'{{"role":"assistant","content":[{call}]}}'

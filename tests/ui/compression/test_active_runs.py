@@ -1,4 +1,4 @@
-"""What is under way, for windows that open in the middle of it."""
+"""Running compressions, for windows that open in the middle of one."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ STARTED = CompressionStarted("talk", messages=45, tokens=90_000, strategy="nativ
     ],
     ids=["finished", "failed"],
 )
-async def test_what_has_started_runs_until_it_ends(tmp_path: Path, ended: Event) -> None:
+async def test_a_started_compression_runs_until_it_ends(tmp_path: Path, ended: Event) -> None:
     async with enfold.open(f"sqlite:///{tmp_path / 'chats.db'}") as engine:
-        known = running(engine, "")
-        assert running(engine, "") is known
+        runs = running(engine, "")
+        assert running(engine, "") is runs
         engine.events.within("").emit(STARTED)
-        assert known.of("talk") == STARTED
-        assert known.of("another") is None
+        assert runs.of("talk") == STARTED
+        assert runs.of("another") is None
         assert running(engine, "others").of("talk") is None
         engine.events.within("").emit(ended)
-        assert known.of("talk") is None
+        assert runs.of("talk") is None

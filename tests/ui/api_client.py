@@ -57,7 +57,7 @@ class Api:
         done: dict[str, Any] = self._ask("POST", f"/sessions/{id}/compress", options)
         return done
 
-    def prepare_in_vain(self, id: str, **settings: Any) -> None:
+    def prepare_and_fail(self, id: str, **settings: Any) -> None:
         """Ask for the view of a session that must be compressed and cannot be."""
         body = {"pending": "And now?", "settings": settings}
         assert self._client.post(f"/sessions/{id}/prepare", json=body).status_code == 409
@@ -74,7 +74,7 @@ class Api:
         return found
 
     def audited(self, id: str) -> list[tuple[str, int]]:
-        """What was done in a session, oldest first: the action and what came of it."""
+        """Return the actions in a session and their outcomes, oldest first."""
         found = self._ask("GET", "/audit?limit=200")
         done = [(each["action"], each["status"]) for each in found if each["session"] == id]
         return done[::-1]
@@ -94,11 +94,11 @@ def assistant(text: str) -> dict[str, Any]:
 
 
 def talk(turns: int, words: int = 20) -> list[dict[str, Any]]:
-    """So many questions and answers."""
+    """Return a number of questions and answers."""
     return [
-        said
+        message
         for turn in range(turns)
-        for said in (
+        for message in (
             user(f"Question {turn}: " + "alpha " * words),
             assistant(f"Answer {turn}: " + "beta " * words),
         )

@@ -40,7 +40,7 @@ def condense(folder: Path, work: CondenseTask = TRUNCATION, jobs: int = 1) -> li
 
 
 def restored(folder: Path) -> dict[str, list[Any]]:
-    """What the results of a folder lead back to."""
+    """Return the conversations restored from the results of a folder."""
     out, again = folder.parent / "out", folder.parent / "again"
     found = find_files([out])
     outcomes = list(BulkRun(RestoreTask(), restore_paths(found, again, None), again).outcomes())
@@ -75,7 +75,7 @@ def test_nothing_is_done_twice(folder: Path) -> None:
     assert written(folder) == before
 
 
-def test_what_changed_is_done_again(folder: Path) -> None:
+def test_changed_files_are_done_again(folder: Path) -> None:
     condense(folder)
     write(folder / "a.jsonl", chat("other"))
     (folder.parent / "out/deep/er/c.json.ledger").unlink()
@@ -100,7 +100,7 @@ def test_a_file_that_fails_does_not_stop_the_others(folder: Path, jobs: int) -> 
 
 
 @dataclass(frozen=True, slots=True)
-class Failing(CondenseTask):
+class FailingTask(CondenseTask):
     """Cannot do one of the conversations, this time."""
 
     bad: str = "a3"
@@ -113,33 +113,33 @@ class Failing(CondenseTask):
         return done
 
 
-def test_what_may_succeed_later_is_gone_on_with(folder: Path) -> None:
-    work = Failing(TRUNCATION.settings, TRUNCATION.options)
+def test_a_retryable_failure_continues_at_its_line(folder: Path) -> None:
+    work = FailingTask(TRUNCATION.settings, TRUNCATION.options)
     (folder / "deep" / "b.json").unlink()
     first = condense(folder, work)
     assert [outcome.status for outcome in first] == ["failed", "done"]
-    asked: list[str] = []
+    attempted: list[str] = []
 
     @dataclass(frozen=True, slots=True)
-    class QuestionStored(Failing):
+    class QuestionStored(FailingTask):
         @property
         def key(self) -> str:
             return work.key
 
         def do(self, unit: BulkItem) -> ItemResult:
-            asked.append(unit.place)
+            attempted.append(unit.place)
             return TRUNCATION.do(unit)
 
     again = condense(folder, QuestionStored(TRUNCATION.settings, TRUNCATION.options))
     assert [outcome.status for outcome in again] == ["done", "already"]
-    assert asked == ["line 3"]
+    assert attempted == ["line 3"]
     assert again[0].tally.conversations == 3
     assert restored(folder)["a.jsonl"] == CHATS["a.jsonl"]
 
 
 def test_a_fault_of_ours_costs_one_file(folder: Path) -> None:
     (folder / "deep" / "b.json").unlink()
-    work = Failing(TRUNCATION.settings, TRUNCATION.options, error=KeyError)
+    work = FailingTask(TRUNCATION.settings, TRUNCATION.options, error=KeyError)
     outcomes = condense(folder, work)
     assert [outcome.status for outcome in outcomes] == ["failed", "done"]
     assert "an internal error, KeyError" in str(outcomes[0].error)
@@ -148,11 +148,11 @@ def test_a_fault_of_ours_costs_one_file(folder: Path) -> None:
 
 def test_progress_adds_up_to_all_bytes(folder: Path) -> None:
     (folder / "bad.json").write_bytes(b"[{")
-    told: list[int] = []
+    steps: list[int] = []
     out = folder.parent / "out"
     places = condense_paths(find_files([folder]), out, None)
-    list(BulkRun(TRUNCATION, places, out, on_progress=told.append).outcomes())
-    assert sum(told) == sum(place.source.stat().st_size for place in places)
+    list(BulkRun(TRUNCATION, places, out, on_progress=steps.append).outcomes())
+    assert sum(steps) == sum(place.source.stat().st_size for place in places)
 
 
 def test_a_run_that_is_given_up_goes_on_where_it_was(folder: Path) -> None:

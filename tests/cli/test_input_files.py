@@ -55,7 +55,9 @@ def test_damage_is_named_with_its_place(
 
 
 @pytest.mark.parametrize("command", [*COMMANDS, ["count", "--text"]], ids=" ".join)
-def test_what_is_no_file_is_named(command: list[str], stored: Enfold, tmp_path: Path) -> None:
+def test_a_path_that_is_no_file_is_named(
+    command: list[str], stored: Enfold, tmp_path: Path
+) -> None:
     missing = tmp_path / "missing.json"
     stored(*command, missing).refused(f"{missing}: cannot be read: No such file")
     folder = stored(*command, tmp_path)

@@ -1,4 +1,4 @@
-"""Sessions whose messages are edited: what is shown, what is kept, and what comes after."""
+"""Sessions with edited messages: their view, their originals, and later messages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OUTPUT = "\n".join(f"line {n} of the output" for n in range(60))
 
 
 async def work(session: Session, rounds: int, *, start: int = 0) -> None:
-    """So many tool calls, each with a long output, then an answer and a question."""
+    """Append a number of tool calls with long outputs, then an answer and a question."""
     for number in range(start, start + rounds):
         name = f"call-{number}"
         await session.append(
@@ -88,7 +88,7 @@ async def test_the_cutoff_is_the_tip_and_the_manifest_is_made_of_stretches(bench
     assert len(edits) == snapshot.content["messagesEdited"]
 
 
-async def test_what_is_said_afterwards_follows_the_edited_view(bench: Bench) -> None:
+async def test_new_messages_follow_the_edited_view(bench: Bench) -> None:
     session = await truncated(bench)
     before = (await session.prepare()).view.messages
     await session.append(assistant("The file 0."), user("Thanks."))
@@ -180,7 +180,7 @@ async def test_a_preview_foretells_the_edits_exactly(bench: Bench) -> None:
     assert (preview.messages, preview.tokens_after) == (done.edited, done.tokens_after)
 
 
-async def test_where_edits_do_not_free_enough_native_takes_over(bench: Bench) -> None:
+async def test_native_takes_over_if_edits_free_too_little(bench: Bench) -> None:
     await bench.engine.set("strategy", "truncation")
     session = await bench.session()
     await talk(session, 40)
@@ -191,7 +191,7 @@ async def test_where_edits_do_not_free_enough_native_takes_over(bench: Bench) ->
     assert prepared.view.summary == "They agreed on the plan."
 
 
-async def test_where_edits_free_enough_nobody_is_asked(bench: Bench) -> None:
+async def test_no_model_is_called_if_edits_free_enough(bench: Bench) -> None:
     config = {"truncation": {"truncationMode": "suppress", "preserveRecentCount": 3}}
     await bench.engine.set("strategy", "truncation")
     await bench.engine.set("strategy_config", config)

@@ -103,8 +103,8 @@ def written_apart(message: Message) -> int:
 @given(conversations)
 def test_sums_agree(conversation: Conversation) -> None:
     counted = count_conversation(conversation)
-    beside = [conversation.system] if conversation.system else []
-    everything = [*beside, *conversation.messages]
+    systems = [conversation.system] if conversation.system else []
+    everything = [*systems, *conversation.messages]
     assert counted.messages == len(conversation.messages)
     assert counted.total == sum(count_messages(everything)) + counted.tools
     assert counted.total == sum(counted.by_role.values()) + counted.tools
@@ -113,7 +113,7 @@ def test_sums_agree(conversation: Conversation) -> None:
 
 
 @given(st.lists(messages, max_size=6))
-def test_one_by_one_is_the_same_as_all_at_once(many: list[Message]) -> None:
+def test_single_counts_equal_a_common_count(many: list[Message]) -> None:
     assert count_messages(many) == [count_message(message) for message in many]
 
 
@@ -122,8 +122,10 @@ def test_one_by_one_is_the_same_as_all_at_once(many: list[Message]) -> None:
 
 @given(conversations, conversations)
 def test_a_sum_is_the_count_of_both(one: Conversation, other: Conversation) -> None:
-    beside = tuple(system for system in (one.system, other.system) if system)
-    both = Conversation((*beside, *one.messages, *other.messages), tools=(*one.tools, *other.tools))
+    systems = tuple(system for system in (one.system, other.system) if system)
+    both = Conversation(
+        (*systems, *one.messages, *other.messages), tools=(*one.tools, *other.tools)
+    )
     whole = replace(count_conversation(both), messages=len(one.messages) + len(other.messages))
     assert count_conversation(one) + count_conversation(other) == whole
 
@@ -215,10 +217,10 @@ BY_HAND = Conversation(
     ids=["openai", "anthropic"],
 )
 def test_every_dialect_counts_alike(dialect: str, value: Any) -> None:
-    assert what_counts(dialects.get(dialect).parse(value)) == what_counts(BY_HAND)
+    assert counted_parts(dialects.get(dialect).parse(value)) == counted_parts(BY_HAND)
 
 
-def what_counts(conversation: Conversation) -> tuple[int, Any, int]:
+def counted_parts(conversation: Conversation) -> tuple[int, Any, int]:
     """All but the names of roles and the place of the system prompt, which are the wire's own."""
     counted = count_conversation(conversation)
     return counted.total, counted.by_part, counted.tools
@@ -244,4 +246,4 @@ PARALLEL = Conversation(
 @pytest.mark.parametrize("dialect", dialects.DIALECTS)
 def test_a_translation_counts_the_same(dialect: str, conversation: Conversation) -> None:
     wire = dialects.render(conversation, dialect)
-    assert what_counts(dialects.get(dialect).parse(wire)) == what_counts(conversation)
+    assert counted_parts(dialects.get(dialect).parse(wire)) == counted_parts(conversation)

@@ -1,4 +1,4 @@
-"""What stays of a text, what the marker says, and that it never costs more than it saves."""
+"""Shortened texts: the kept part, the marker, and a cost below the savings."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ def test_the_tighter_limit_decides() -> None:
     assert by_chars.startswith(LOG[:50])
 
 
-def test_without_a_marker_it_is_cut_and_nothing_said() -> None:
+def test_a_text_is_cut_without_a_marker() -> None:
     assert truncate(LOG, TextLimits(lines=1, with_marker=False), O200K) == LOG.split("\n")[0] + "\n"
 
 
 @pytest.mark.parametrize("text", ["", "a\nb\nc\n", "one\ntwo\nthree", "x" * 40])
-def test_what_is_within_the_limits_is_the_very_same(text: str) -> None:
+def test_text_within_the_limits_is_the_same_object(text: str) -> None:
     assert truncate(text, TextLimits(lines=3, chars=40), O200K) is text
 
 

@@ -42,7 +42,7 @@ async def test_rules_of_the_user_stay_through_many_compressions(bench: Bench) ->
     assert len(shown) < 100
 
 
-async def test_what_a_person_typed_stays_as_far_as_its_share_goes(bench: Bench) -> None:
+async def test_typed_messages_stay_within_their_share(bench: Bench) -> None:
     session = await bench.session()
     await session.configure(words_share=0.3)
     await session.append(user("The harbour closes at six."), assistant("Noted."))
@@ -100,7 +100,7 @@ async def test_user_messages_never_follow_each_other_in_dialects_that_alternate(
     assert all(one["role"] != other["role"] for one, other in pairwise(sent))
 
 
-async def test_what_stands_has_its_part_of_the_status(bench: Bench) -> None:
+async def test_the_status_counts_standing_messages(bench: Bench) -> None:
     session = await bench.session()
     await session.append(user("Never push to main."), assistant("I will not."))
     status = await session.status()
@@ -141,7 +141,7 @@ async def test_a_withdrawn_rule_never_stands_without_its_withdrawal(bench: Bench
         assert rule not in shown or "Forget the rule" in shown
 
 
-async def test_what_must_stay_is_shown_in_part_where_it_does_not_fit(bench: Bench) -> None:
+async def test_protected_messages_are_shown_in_part_if_they_do_not_fit(bench: Bench) -> None:
     session = await bench.session()
     await session.append(system("Be careful. " + "omega " * 2_000))
     await session.append(user("Read the log."), assistant("", call("c1", "read")))
@@ -172,7 +172,7 @@ async def test_a_last_message_larger_than_the_window_is_shown_in_part(bench: Ben
     assert (await session.status()).blocked is None
 
 
-async def test_of_a_large_context_block_the_beginning_stays(bench: Bench) -> None:
+async def test_the_beginning_of_a_large_context_block_stays(bench: Bench) -> None:
     session = await bench.session()
     lines = "\n".join(f"- Rule {number} of this file." for number in range(900))
     block = f"# AGENTS.md instructions for /srv/app\n\n<INSTRUCTIONS>\n{lines}\n</INSTRUCTIONS>"
@@ -186,7 +186,7 @@ async def test_of_a_large_context_block_the_beginning_stays(bench: Bench) -> Non
     assert any("rules or context" in each for each in prepared.warnings)
 
 
-async def test_of_a_context_block_that_is_too_large_typed_words_and_rules_stay(
+async def test_typed_words_and_rules_of_an_oversized_context_block_stay(
     bench: Bench,
 ) -> None:
     session = await bench.session()
@@ -205,7 +205,7 @@ async def test_of_a_context_block_that_is_too_large_typed_words_and_rules_stay(
     assert all(part.text for part in shown.parts if isinstance(part, Text))
 
 
-async def test_a_tool_loop_beside_large_instructions_goes_on_without_thrash(bench: Bench) -> None:
+async def test_a_tool_loop_with_large_instructions_continues_without_thrash(bench: Bench) -> None:
     session = await bench.session()
     await session.append(system("Be careful. " + "omega " * 2_000), user("Mend the parser."))
     compressions = 0

@@ -1,14 +1,14 @@
-"""What a config would make of a session, tried before it is kept."""
+"""The preview of a config on a session, before it is saved."""
 
 from __future__ import annotations
 
 from playwright.async_api import expect
 
-from tests.ui.settings.conftest import SESSION, TITLE, Api, Visit, choose
+from tests.ui.settings.conftest import SESSION, TITLE, SettingsApi, Visit, choose
 from tests.ui.settings.test_passes import OLD, SUMMARY, opened
 
 
-async def test_a_preview_says_what_would_come_of_it(visit: Visit, api: Api) -> None:
+async def test_a_preview_says_what_would_come_of_it(visit: Visit, api: SettingsApi) -> None:
     page = await visit("/settings/strategy")
     await page.get_by_role("button", name="Configure Truncation").click()
     # The form of the previous strategy has a list of sessions too: wait until it is replaced.

@@ -29,7 +29,7 @@ def test_a_table_and_a_picture(file: Path, capsys: pytest.CaptureFixture[str]) -
     assert plot.read_text(encoding="utf-8").startswith("<svg")
 
 
-def test_what_was_not_made_smaller_is_said(
+def test_conversations_that_did_not_shrink_are_reported(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "blank.json"
@@ -58,7 +58,7 @@ def test_rules_are_planted_in_chains(file: Path, capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "message"),
     [
         ([], "name at least one file"),
         (["nowhere.jsonl"], "nowhere.jsonl"),
@@ -67,10 +67,10 @@ def test_rules_are_planted_in_chains(file: Path, capsys: pytest.CaptureFixture[s
     ],
 )
 def test_mistakes_are_named(
-    file: Path, more: list[str], said: str, capsys: pytest.CaptureFixture[str]
+    file: Path, more: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["eval", *(str(file) if each == "FILE" else each for each in more)]) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_metrics(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -50,7 +50,7 @@ def chat(size: int) -> list[Message]:
     return [user(f"q{i}") if i % 2 == 0 else assistant(f"a{i}") for i in range(size)]
 
 
-def test_where_there_is_room_the_policy_is_kept_as_it_is() -> None:
+def test_the_policy_is_kept_if_the_goal_leaves_room() -> None:
     planned = plan(chat(100), [100] * 100, Retention("tokens", 1_000), 6_000)
     assert planned.split.cut == 90
     assert planned.summary_tokens == 900
@@ -80,7 +80,7 @@ def test_the_tail_shrinks_where_it_must() -> None:
     assert planned.expected_tokens <= 2_000
 
 
-def test_what_cannot_reach_the_goal_gets_the_tightest_plan() -> None:
+def test_an_unreachable_goal_gets_the_tightest_plan() -> None:
     planned = plan(chat(3), [50, 50, 9_000], Retention("tokens", 1_000), 500)
     assert planned.expected_tokens > 500
     assert planned.summary_tokens == TIGHTEST_SUMMARY

@@ -31,12 +31,12 @@ def drafts(*texts: str) -> list[MessageDraft]:
 
 
 def numbered(count: int, name: str = "message") -> list[MessageDraft]:
-    """So many messages, each with its number."""
+    """Return a number of messages, each with its number."""
     return drafts(*(f"{name} {number}" for number in range(1, count + 1)))
 
 
 def texts(messages: Sequence[StoredMessage]) -> list[str]:
-    """What stored messages say."""
+    """Return the texts of stored messages."""
     from enfold.jsontext import loads
 
     return [loads(message.body)["content"] for message in messages]

@@ -1,4 +1,4 @@
-"""CPU time of imports, without that of the interpreter: `python benchmarks/importing.py`.
+"""CPU time of imports, without that of the interpreter: `python benchmarks/import_times.py`.
 
 Exits with code 1 if `import enfold` exceeds its limit.
 """

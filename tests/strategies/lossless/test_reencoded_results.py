@@ -38,7 +38,7 @@ COMPACT = (",", ":")
     ],
     ids=["numbers", "hits", "paths", "json", "table", "colours", "progress", "runs", "blanks"],
 )
-def test_what_tells_a_model_nothing_goes(text: str, shown: str | None) -> None:
+def test_text_without_information_is_removed(text: str, shown: str | None) -> None:
     (after,) = results(condense(Session().run("a", text).end()))
     assert len(after) < len(text)
     assert shown is None or after == shown

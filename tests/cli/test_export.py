@@ -1,4 +1,4 @@
-"""`enfold export`: what went in comes out, byte for byte."""
+"""`enfold export`: an imported session comes out byte for byte."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def test_odd_bytes_are_exact(stored: Enfold, tmp_path: Path) -> None:
     stored("import", "--session", "odd", stdin=ODD)
     assert stored("export", "odd").out == ODD + b"\n"
     out = tmp_path / "odd.json"
-    told = stored("export", "odd", "--out", out)
-    assert (told.code, told.out, told.err) == (0, b"", b"")
+    outcome = stored("export", "odd", "--out", out)
+    assert (outcome.code, outcome.out, outcome.err) == (0, b"", b"")
     assert out.read_bytes() == ODD + b"\n"
 
 
@@ -34,7 +34,7 @@ def test_every_dialect_comes_out_as_it_went_in(dialect: str, stored: Enfold) -> 
     assert stored("export", "s").out == messages + b"\n"
 
 
-def test_what_was_folded_is_exported_too(festival: Enfold, sample: Path) -> None:
+def test_folded_messages_are_exported_too(festival: Enfold, sample: Path) -> None:
     assert "Summarized" in festival("sessions", "compress", "festival").text
     assert festival("export", "festival").out == sample.read_bytes() + b"\n"
 

@@ -1,4 +1,4 @@
-"""Serving: who is let in is settled before anything listens."""
+"""Serving: access is settled before anything listens."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from enfold.settings import ServerSettings
 from enfold.store import access
 
 
-async def test_on_this_machine_no_token_is_needed(engine: Engine) -> None:
+async def test_loopback_addresses_need_no_token(engine: Engine) -> None:
     for host in ("127.0.0.1", "localhost", "::1"):
         assert not await admit(engine, host, ServerSettings())
 

@@ -1,4 +1,4 @@
-"""Counting, compared with tiktoken: `python benchmarks/counting.py [--rounds N]`.
+"""Counting, compared with tiktoken: `python benchmarks/token_counts.py [--rounds N]`.
 
 Both count the same texts in one run and take turns, so that other work on the machine slows both.
 tiktoken receives plain texts and every core; enfold receives messages and extracts their texts.

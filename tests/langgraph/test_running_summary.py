@@ -1,4 +1,4 @@
-"""What a graph remembers survives a checkpoint, JSON, and the change from LangMem."""
+"""The running summary survives a checkpoint, JSON, and the change from LangMem."""
 
 from __future__ import annotations
 
@@ -43,6 +43,6 @@ def test_that_of_langmem_is_taken_over() -> None:
 
 
 @pytest.mark.parametrize("value", ["They talked.", {"summary": ["They", "talked."]}, 3])
-def test_what_is_none_is_refused(value: object) -> None:
+def test_an_invalid_running_summary_is_refused(value: object) -> None:
     with pytest.raises(ValueError, match="expected a RunningSummary"):
         RunningSummary.from_any(value)
