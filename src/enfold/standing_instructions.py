@@ -45,7 +45,7 @@ _EXCERPT = re.compile(r"⟨ \.\.\. [\d,]+ tokens of this message are left out he
 class Standing:
     """A message that stays in the view, and the reason."""
 
-    index: int  # type: ignore[assignment]  # replaces a method of tuples
+    index: int
     why: Why
     tokens: int
     """Its tokens in the view."""
