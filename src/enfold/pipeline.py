@@ -380,6 +380,8 @@ def _tightened(
     divided = split(base.messages, base.counts, retention, room=room)
     if view.summary_tokens and divided.head > view.summary_at:
         divided = replace(divided, head=view.summary_at)
+    if kept_share < 1:
+        base = replace(base, zones=zones(base.counts, retention))
     plan = _with_split(base, request, divided, standing, summary_share)
     return replace(plan, is_tightened=kept_share * summary_share < 1)
 

@@ -13,7 +13,7 @@ from enfold.jsontext import dumps, loads
 from enfold.strategies import presets
 from enfold.strategies.presets import BUILT_IN, Preset
 from enfold.strategies.smart.config import SmartConfig
-from enfold.testing import ScriptedSummarizer
+from enfold.testing import ScriptedSummarizer, assistant, call, result, user
 
 OUTPUT = "\n".join(f"line {n} of the output" for n in range(80))
 
@@ -168,3 +168,22 @@ async def test_a_config_of_your_own_must_be_right() -> None:
         await enfold.condense(agent(2), "truncation", config={"lines": 3})
     with pytest.raises(NotFoundError):
         await enfold.condense(agent(2), preset="fast")
+
+
+async def test_agent_takes_its_steps_in_order_for_a_small_threshold_too() -> None:
+    """Retention is a fifth of the window, which is more than the threshold allows."""
+    async with enfold.open("sqlite:///:memory:") as engine:
+        await engine.models.edit("test:model", max_input=100_000, max_output=4_000)
+        session = await engine.session("small", model="test:model")
+        await session.configure(preset="agent", max_tokens=9_000)
+        for n in range(20):
+            output = "\n".join(f"{n * 97 + line * 31} boats in harbour {n}" for line in range(80))
+            await session.append(
+                user(f"Look at {n}."),
+                assistant("", call(f"c{n}", "read", {"path": f"{n}.py"})),
+                result(f"c{n}", output),
+                assistant(f"There is {n}."),
+            )
+        await session.append(user("And now?"))
+        shown = (await session.prepare()).view.shown
+        assert any(each.edit for each in shown)
