@@ -23,6 +23,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from subprocess import CalledProcessError
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -302,7 +303,11 @@ def report(
             yield f"## {TITLES[work]}\n\n{NOTES[work]}\n"
             if work == "proxy":
                 seconds = PROXY_SECONDS / 5 if quick else PROXY_SECONDS
-                yield from proxy.report(seconds, 0 if quick else PROXY_REQUESTS, peers=not quick)
+                sent = 0 if quick else PROXY_REQUESTS
+                try:
+                    yield from proxy.report(seconds, sent, peers=not quick)
+                except (proxy.NotStartedError, OSError, CalledProcessError) as error:
+                    yield f"Not measured: {error}"
             elif work == "prune":
                 yield from pruned_all(found.of.get(work, ()), folder, until)
             else:

@@ -25,6 +25,8 @@ PAUSE = 1.0
 """Pause between rounds, for background work, in seconds."""
 BURST = 10
 """Requests in a row before the next address is measured."""
+LONGEST = 120.0
+"""Seconds for one step. An address that takes longer is left out."""
 KEY = "sk-bench-4c1f7ab20d9e58336fd2a97e"
 """An invented key; one proxy requires a long one."""
 
@@ -138,9 +140,10 @@ async def _each(able: dict[str, int], do: Callable[[str, int], Awaitable[None]])
     """Run a step for each address; one that fails is removed."""
     for name, port in list(able.items()):
         try:
-            await do(name, port)
-        except (WrongAnswerError, ConnectionError) as error:
-            print(f"  {name}: {error}", file=sys.stderr)
+            async with asyncio.timeout(LONGEST):
+                await do(name, port)
+        except (WrongAnswerError, ConnectionError, TimeoutError) as error:
+            print(f"  {name}: {error or 'no answer'}", file=sys.stderr)
             del able[name]
 
 
@@ -160,7 +163,8 @@ class _Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         if not self._answered.done():
-            self._answered.set_exception(exc or ConnectionError("the connection was closed"))
+            reason = str(exc or "the connection was closed")
+            self._answered.set_exception(ConnectionError(reason))
 
     def data_received(self, data: bytes) -> None:
         self._parser.feed_data(data)

@@ -33,7 +33,7 @@ from pathlib import Path
 import uvloop
 
 sys.path.insert(0, str(Path(__file__).parent))
-from load import KEY, REST, LoadFigures, measure, request, send_all
+from load import KEY, REST, LoadFigures, WrongAnswerError, measure, request, send_all
 from peers import HEADROOM, LITELLM
 
 HERE = Path(__file__).parent / "proxy_servers.py"
@@ -216,11 +216,15 @@ def table(results: dict[tuple[str, str], LoadFigures]) -> Iterator[str]:
     yield "| body | through | p50 ms | added ms | × bare | requests/s | enfold: times as many |"
     yield "|---|---|--:|--:|--:|--:|--:|"
     for name in bodies():
-        direct, bare = results[name, DIRECT], results[name, BARE]
-        for (_, through), found in ((key, each) for key, each in results.items() if key[0] == name):
+        of_body = {through: found for (body, through), found in results.items() if body == name}
+        if missing := {DIRECT, BARE, ENFOLD} - of_body.keys():
+            yield f"| {name} | no answer from {', '.join(sorted(missing))} | | | | | |"
+            continue
+        direct, bare = of_body[DIRECT], of_body[BARE]
+        for through, found in of_body.items():
             added = found.p50 - direct.p50
             share = added / max(1e-6, bare.p50 - direct.p50)
-            times = results[name, ENFOLD].per_second / found.per_second
+            times = of_body[ENFOLD].per_second / found.per_second
             yield (
                 f"| {name} | {through} | {found.p50 * 1e3:.2f} | {added * 1e3:.2f} "
                 f"| {share:.1f} | {found.per_second:,.0f} | {times:,.2f} × |"
@@ -314,7 +318,10 @@ def report(seconds: float, requests: int, *, peers: bool) -> Iterator[str]:
         yield f"\nMemory at the end: {', '.join(f'{n} {mb:.0f} MB' for n, mb in held.items())}."
         yield from (each for each in others if isinstance(each, str))
         if requests:
-            yield from remembered(proxies[1], requests)
+            try:
+                yield from remembered(proxies[1], requests)
+            except (WrongAnswerError, ConnectionError, NotStartedError) as error:
+                yield f"\nNot measured further: {error}"
 
 
 def main() -> None:
