@@ -8,7 +8,7 @@ bytes on every turn, so that the provider's prompt cache keeps hitting.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from enfold import wire
@@ -67,10 +67,10 @@ def assemble_view(
     form: ViewFormat,
 ) -> list[OutgoingMessage]:
     """Return the snapshot's view of the messages that were sent, which have these facts."""
-    unchanged = [
-        OutgoingMessage(raw, fact.tokens, fact.estimate)
-        for raw, fact in zip(sent, facts, strict=True)
-    ]
+
+    def unchanged(index: int) -> OutgoingMessage:
+        return OutgoingMessage(sent[index], facts[index].tokens, facts[index].estimate)
+
     indexes = {id: index for index, id in enumerate(history.ids)}
     view: list[OutgoingMessage] = []
     places: list[int] = []
@@ -82,8 +82,8 @@ def assemble_view(
             view.append(_outgoing_message(row, unchanged, indexes, form))
             places.append(indexes[row.id if isinstance(row, StoredMessage) else row.message])
     after = 0 if snapshot.cutoff is None else indexes[snapshot.cutoff] + 1
-    view += unchanged[after:]
-    places += range(after, len(unchanged))
+    view += map(unchanged, range(after, len(facts)))
+    places += range(after, len(facts))
     if summary_at is None or snapshot.text is None:
         return view
     return _insert_summary(view, places, summary_at, snapshot.text, form)
@@ -91,7 +91,7 @@ def assemble_view(
 
 def _outgoing_message(
     row: StoredMessage | Edit,
-    unchanged: Sequence[OutgoingMessage],
+    unchanged: Callable[[int], OutgoingMessage],
     indexes: Mapping[str, int],
     form: ViewFormat,
 ) -> OutgoingMessage:
@@ -100,9 +100,9 @@ def _outgoing_message(
     An edit in another dialect cannot be sent; its message is sent as it came.
     """
     if isinstance(row, StoredMessage):
-        return unchanged[indexes[row.id]]
+        return unchanged(indexes[row.id])
     if row.dialect != form.dialect:
-        return unchanged[indexes[row.message]]
+        return unchanged(indexes[row.message])
     tokens = row.tokens
     if row.tokenizer != form.tokenizer:
         tokens = count_message(message_of(row), form.tokenizer)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import re
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache
@@ -384,6 +384,13 @@ class MessageSlices(Sequence[bytes]):
         if index >= sliced:
             return self._rest[index - sliced]
         return self._raw[self._offsets[2 * index] : self._offsets[2 * index + 1]]
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yield the messages, without a check of each index."""
+        raw, offsets = self._raw, self._offsets
+        for start, end in zip(offsets[::2], offsets[1::2], strict=True):
+            yield raw[start:end]
+        yield from self._rest
 
 
 class PrefixCache:
