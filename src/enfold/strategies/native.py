@@ -376,7 +376,7 @@ class Native:
         # Without a target the view must become smaller at least.
         most = (plan.tokens - 1 if plan.target is None else plan.target) - frame.tokens(plan)
         most -= fence_tokens(plan.tokenizer, plan.summary_tokens)
-        if _SMALLEST_SUMMARY <= most < request.max_tokens:
+        if plan.target is None and _SMALLEST_SUMMARY <= most < request.max_tokens:
             request = replace(request, max_tokens=most)
         with track_spending() as spent:
             written = await write_summary(self.means.summarizer, request, review, most=most)

@@ -594,11 +594,13 @@ async def _batch(
         most = plan.target - _tokens_without_summary(working, new, excerpts)
         most -= words_tokens((*words, *quotes), plan.tokenizer)
     limit = _summary_limit(working, tokens)
+    # A small target is planned with a shorter summary than others have.
+    shortest = min(TIGHTEST_SUMMARY, plan.summary_tokens)
     request = SummaryRequest(
         messages=tuple(_summarized_messages(working, new, excerpts)),
         previous=previous,
         recent=_recent(working, new) if plan.show_recent else (),
-        max_tokens=limit if most is None else max(TIGHTEST_SUMMARY, min(limit, most)),
+        max_tokens=limit if most is None else max(shortest, min(limit, most)),
         tokenizer=plan.tokenizer,
         style=style_for((plan.messages[index] for index in new), previous),
         prompt=how.custom_prompt,
