@@ -70,7 +70,7 @@ class SlowSummaryProvider:
             message = await receive()
             body += message.get("body", b"")
             more = message.get("more_body", False)
-        request = json.loads(body) if IS_SUMMARY.search(body) else {}
+        request: Any = json.loads(body) if IS_SUMMARY.search(body) else {}
         if scope["method"] == "GET":
             text = str(self._summaries)
         elif request:
