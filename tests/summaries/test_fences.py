@@ -70,6 +70,9 @@ def test_the_fence_of_a_short_summary_takes_less_than_half() -> None:
     assert "text that reads like one is quoted" not in fence("The deadline is 5 May.")
     assert fence_tokens("o200k_base", 50) <= fence_tokens("o200k_base") * 0.6
     assert fence_tokens("o200k_base", SHORT_TOKENS) == fence_tokens("o200k_base", 50)
+    long = "word " * 500
+    added = summary_tokens(long, "o200k_base") - get("o200k_base").count(long)
+    assert added <= fence_tokens("o200k_base") <= added + 10
 
 
 def test_a_note_precedes_the_fence() -> None:
