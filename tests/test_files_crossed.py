@@ -77,6 +77,7 @@ async def test_a_prepared_turn_crosses_few_files(tmp_path: Path) -> None:
                         f"Answer {turn}: " + f"see /var/log/app-{turn}.log for E-40{turn}. " * 9
                     ),
                 )
+            await engine.queue.stop()  # its work is not this request's
             files.clear()
             prepared = await session.prepare("And now?")
             compressing = sorted(files)
