@@ -18,7 +18,7 @@ from enfold.wire import WIRES
 from tests.server.proxy.stage import Stage, question, stage
 
 KEY = "sk-client-0123456789abcdef"
-SUMMARY = "They counted words, and the model of the client wrote this down."
+SUMMARY = "They counted words: question 0, question 1, question 2, question 3."
 
 
 @pytest.fixture

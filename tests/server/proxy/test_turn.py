@@ -54,7 +54,7 @@ class Gated:
             self.failures -= 1
             raise SummaryError("the writer is away; try again")
         await self.open.wait()
-        text = "They counted words."
+        text = "They counted words: question 0, question 1, question 2."
         return Summary(text, self.name, get(request.tokenizer).count(text))
 
 
@@ -340,7 +340,7 @@ async def test_a_full_first_request_is_forwarded_compressed(
     before, after = (int(reply.headers[f"x-enfold-tokens-{at}"]) for at in ("before", "after"))
     assert after < before
     assert len(on.provider.last["messages"]) < len(chat.messages) - 1
-    assert "They counted words." in json.dumps(on.provider.last["messages"][0])
+    assert "They counted words" in json.dumps(on.provider.last["messages"][0])
     chat.messages = chat.messages[:-2]
     again = await chat.say("And now?")
     assert again.headers["x-enfold-decision"] == "reused"
@@ -356,10 +356,10 @@ async def test_a_summary_has_the_role_of_the_setting(
     await on.engine.set("summary_role", role)
     chat.messages = [{"role": "user", "content": question(number)} for number in range(40)]
     assert (await chat.say("And now?")).headers["x-enfold-decision"] == "compressed"
-    (summary,) = (m for m in on.provider.last["messages"] if "They counted words." in m["content"])
+    (summary,) = (m for m in on.provider.last["messages"] if "They counted words" in m["content"])
     assert summary["role"] == role
     await chat.say("And then?")
-    (summary,) = (m for m in on.provider.last["messages"] if "They counted words." in m["content"])
+    (summary,) = (m for m in on.provider.last["messages"] if "They counted words" in m["content"])
     assert summary["role"] == role
 
 
