@@ -143,7 +143,7 @@ async def _each(able: dict[str, int], do: Callable[[str, int], Awaitable[None]])
             async with asyncio.timeout(LONGEST):
                 await do(name, port)
         except (WrongAnswerError, ConnectionError, TimeoutError) as error:
-            print(f"  {name}: {error or 'no answer'}", file=sys.stderr)
+            print(f"  {name}: {str(error) or 'no answer'}", file=sys.stderr)
             del able[name]
 
 
