@@ -141,7 +141,8 @@ async def test_an_invention_is_asked_about_once_and_then_reported() -> None:
 
 async def test_a_revision_that_does_not_fit_is_not_requested() -> None:
     plan = plan_for(NAMED, Retention("messages", 1))
-    made_up = "They read src/part_1.py and lib/ghost.py. " + "It took 102 ms. " * 20
+    named = " ".join(f"They read src/part_{n}.py; it takes {n + 100} ms." for n in range(12))
+    made_up = f"{named} They read lib/ghost.py."
     roomy = ScriptedSummarizer(made_up)
     await native(roomy).condense(plan)
     assert len(roomy.requests) == 2
