@@ -27,7 +27,7 @@ async def test_a_session_can_have_another_preset(visit: Visit, api: SettingsApi)
     await page.get_by_role("button", name="Apply speed").click()
     speed = page.get_by_role("article", name="speed")
     await expect(speed.get_by_text("in use")).to_be_visible()
-    assert api.setting("strategy", SESSION) == "truncation"
+    assert api.setting("strategy", SESSION) == "smart"
     assert api.setting("strategy") == "native"
 
 
