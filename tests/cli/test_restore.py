@@ -126,7 +126,7 @@ def test_unaltered_messages_are_restored_with_exit_code_1(enfold: Enfold, files:
     small.write_bytes(dumps(condensed))
     outcome = enfold("restore", small, "--ledger", ledger)
     assert outcome.code == 1
-    assert f"not restored: messages {len(condensed) - 1}" in outcome.err.decode()
+    assert f"not restored: index {len(condensed) - 1}" in outcome.err.decode()
     assert loads(outcome.out) == [*loads(chat.read_bytes())[:-1], condensed[-1]]
 
 

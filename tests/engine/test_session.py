@@ -18,6 +18,8 @@ from enfold.summaries import HEADING, SummaryRequest
 from enfold.testing import assistant, call, result, user
 from tests.engine.conftest import MODEL, Bench, talk
 
+TOO_LONG = " ".join(f"alpha {number}" for number in range(1_500))
+
 
 def summaries_in(messages: tuple[Message, ...]) -> list[str]:
     return [
@@ -328,14 +330,14 @@ async def test_an_empty_summary_is_a_failure(bench: Bench, reply: str) -> None:
 
 
 async def test_a_summary_that_is_too_long_is_asked_for_again_tighter(bench: Bench) -> None:
-    bench.summarizer.script("long " * 3_000, "Short.")
+    bench.summarizer.script(TOO_LONG, "Alpha and beta.")
     session = await full(bench)
-    assert (await session.compress()).summary == "Short."
+    assert (await session.compress()).summary == "Alpha and beta."
     assert [request.tightness for request in bench.summarizer.requests] == [0, 1]
 
 
 async def test_a_summary_that_stays_too_long_is_replaced_by_the_built_in_one(bench: Bench) -> None:
-    bench.summarizer.script("long " * 3_000)
+    bench.summarizer.script(TOO_LONG)
     session = await full(bench)
     done = await session.compress()
     assert done.author == "local"
@@ -344,7 +346,10 @@ async def test_a_summary_that_stays_too_long_is_replaced_by_the_built_in_one(ben
 
 
 async def test_a_failed_second_attempt_leaves_the_first_one(bench: Bench) -> None:
-    bench.summarizer.script("They agreed on the plan. " * 600, SummaryError("the model is away"))
+    bench.summarizer.script(
+        " ".join(f"They agreed on plan {number}." for number in range(600)),
+        SummaryError("the model is away"),
+    )
     session = await full(bench)
     done = await session.compress()
     assert done.author == "scripted"

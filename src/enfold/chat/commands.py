@@ -124,7 +124,7 @@ def describe_compression(done: Outcome) -> str:
 def describe_preview(preview: Preview) -> str:
     """Return the expected result of a compression: messages, tokens, author and cost."""
     if not preview.messages:
-        reason = "; ".join(preview.warnings) or "all messages are recent enough to stay"
+        reason = "; ".join(preview.warnings) or "it fits, or all messages are recent enough"
         kept = number(preview.kept_messages, "message")
         return f"would condense nothing and keep {kept}: {reason}"
     return (
