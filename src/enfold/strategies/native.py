@@ -67,8 +67,6 @@ _FAR_OVER = 2.0
 """A summary of more than this many times its limit is asked for once more, shorter."""
 _SMALLEST_SUMMARY = 16
 """Tokens. A summary is not shortened to fewer to make space for a list of items."""
-_ITEMS_SHARE = 0.1
-"""Share of a summary's room that is left for the items that a review adds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,9 +376,8 @@ class Native:
         # Without a target the view must become smaller at least.
         most = (plan.tokens - 1 if plan.target is None else plan.target) - frame.tokens(plan)
         most -= fence_tokens(plan.tokenizer, plan.summary_tokens)
-        limit = int(most * (1 - _ITEMS_SHARE))
-        if _SMALLEST_SUMMARY <= limit < request.max_tokens:
-            request = replace(request, max_tokens=limit)
+        if plan.target is None and _SMALLEST_SUMMARY <= most < request.max_tokens:
+            request = replace(request, max_tokens=most)
         with track_spending() as spent:
             written = await write_summary(self.means.summarizer, request, review, most=most)
         summary, text = written.summary, add_words(written.summary.text, quotes)
