@@ -34,7 +34,7 @@ WORD = re.compile(r"\w+")
 
 LIMITS = {
     "count 1,000 messages, none seen before": 9.0,
-    "compress 1,000 messages without a model": 18.0,
+    "compress 1,000 messages without a model": 45.0,
     "truncate an agent's 1,000 messages": 40.0,
     "lossless, the same": 150.0,
     "a turn: append and prepare": 4.0,
@@ -122,7 +122,9 @@ def starting() -> float:
 def measured() -> Iterator[tuple[str, float]]:
     """Yield each work with its CPU seconds."""
     talk, session = chat(1_000), agent(1_000)
-    instant = ScriptedSummarizer("They talked about the release.")
+    # Beginnings of messages: a text that shares nothing with its input is refused.
+    beginnings = (each["content"][:80] for each in talk[1 : -1 : len(talk) // 12])
+    instant = ScriptedSummarizer("\n".join(beginnings))
     names = iter(LIMITS)
     yield next(names), counting()
     yield next(names), condensing(talk, "native", keep_tokens=30_000, summarizer=instant)

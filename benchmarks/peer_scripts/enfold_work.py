@@ -40,17 +40,17 @@ def one_turn(messages):
     return result
 
 
-def _open(folder):
+def _open(folder, summary=SUMMARY):
     return enfold.open(
         f"sqlite:///{folder}/s.db",
         sink=_ignore,
-        summarizers={"instant": ScriptedSummarizer(SUMMARY)},
+        summarizers={"instant": ScriptedSummarizer(summary)},
     )
 
 
 async def _write(folder, messages):
     """Store the history and compress it; the closed engine has no work left."""
-    async with _open(folder) as engine:
+    async with _open(folder, _summary_of(messages)) as engine:
         await engine.models.edit(MODEL, max_input=200_000, max_output=50_000)
         await engine.set("summarizer", "instant")
         session = await engine.session("bench", model=MODEL)
@@ -64,15 +64,22 @@ async def _ignore(_deliveries):
     """A memory that stores nothing, because it is not measured."""
 
 
+def _summary_of(messages):
+    """Return a text of about the length of `SUMMARY`; enfold refuses one that is no summary."""
+    parts = (str(each["content"])[:70] for each in messages[1 : -1 : max(1, len(messages) // 20)])
+    return "\n".join(parts)[: len(SUMMARY)]
+
+
 def compress(messages):
     """Measure one compression with validation, ledger and receipt."""
+    summary = _summary_of(messages)
 
     def step(_number=0):
         return enfold.condense_sync(
             messages,
             "native",
             keep_tokens=KEEP_TOKENS,
-            summarizer=ScriptedSummarizer(SUMMARY),
+            summarizer=ScriptedSummarizer(summary),
         )
 
     seconds, done = timed(step)

@@ -10,9 +10,8 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
-from itertools import chain
 from typing import NamedTuple
 
 from enfold.errors import NoSummaryError
@@ -49,6 +48,8 @@ _SAME_LANGUAGE = 0.08
 
 A summary in another language shares names, numbers and identifiers with its input and few other
 words, so its coverage says nothing."""
+_SAMPLED = 40_000
+"""Characters. Of a longer input every n-th message is read first."""
 _VARIETY = 0.6
 """A text of n words has at least n to this power different words."""
 _FEW_WORDS = 12
@@ -98,7 +99,17 @@ def fault_of(text: str, request: SummaryRequest) -> str:
         return "the answer has no words"
     if len(words) >= _FEW_WORDS and len(distinct) < len(words) ** _VARIETY:
         return f"the answer repeats {len(distinct):,} words over {len(words):,}"
-    source = _Vocabulary.of(chain(texts(request.messages), filter(None, (request.previous,))))
+    given = (*texts(request.messages), *filter(None, (request.previous,)))
+    step = sum(map(len, given)) // _SAMPLED
+    # A summary of the whole shares words with any large part of it.
+    if step > 1 and not _fault_against(words, request, given[::step]):
+        return ""
+    return _fault_against(words, request, given)
+
+
+def _fault_against(words: Sequence[str], request: SummaryRequest, given: Sequence[str]) -> str:
+    """Return the reason why words are no summary of the given texts; empty if they are one."""
+    source, distinct = _Vocabulary.of(given), set(words)
     ignored = _prompt_words(request.prompt)
     evidence = unknown = 0.0
     for word in distinct:
