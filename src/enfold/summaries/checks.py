@@ -101,15 +101,28 @@ def fault_of(text: str, request: SummaryRequest) -> str:
         return f"the answer repeats {len(distinct):,} words over {len(words):,}"
     given = (*texts(request.messages), *filter(None, (request.previous,)))
     step = sum(map(len, given)) // _SAMPLED
-    # A summary of the whole shares words with any large part of it.
-    if step > 1 and not _fault_against(words, request, given[::step]):
-        return ""
-    return _fault_against(words, request, given)
+    if step > 1:
+        # A summary of the whole shares words with any part of it that gives a measure.
+        part = _Vocabulary.of(given[::step])
+        has_measure = _input_evidence(part, request) >= _MIN_INPUT_EVIDENCE
+        if has_measure and not _fault_against(words, request, part):
+            return ""
+    return _fault_against(words, request, _Vocabulary.of(given))
 
 
-def _fault_against(words: Sequence[str], request: SummaryRequest, given: Sequence[str]) -> str:
-    """Return the reason why words are no summary of the given texts; empty if they are one."""
-    source, distinct = _Vocabulary.of(given), set(words)
+def _input_evidence(source: _Vocabulary, request: SummaryRequest) -> float:
+    """Return the sum of the rarities of an input's words."""
+    ignored = _prompt_words(request.prompt)
+    return sum(
+        source.rarity(word) or 0.0
+        for word in source.counts
+        if word not in ignored and not word.isdigit()
+    )
+
+
+def _fault_against(words: Sequence[str], request: SummaryRequest, source: _Vocabulary) -> str:
+    """Return the reason why words are no summary of an input; empty if they are one."""
+    distinct = set(words)
     ignored = _prompt_words(request.prompt)
     evidence = unknown = 0.0
     for word in distinct:
@@ -118,11 +131,7 @@ def _fault_against(words: Sequence[str], request: SummaryRequest, given: Sequenc
             unknown += 1
         elif word not in ignored:
             evidence += rarity
-    total = sum(
-        source.rarity(word) or 0.0
-        for word in source.counts
-        if word not in ignored and not word.isdigit()
-    )
+    total = _input_evidence(source, request)
     if total < _MIN_INPUT_EVIDENCE:
         shares_nothing = not evidence and total >= _LEAST_INPUT_EVIDENCE
         return "the answer shares no word with the conversation" if shares_nothing else ""
