@@ -110,7 +110,7 @@ def test_a_strategy_has_a_config(enfold: Enfold, sample: Path, tmp_path: Path) -
 
 def test_results_go_into_files(enfold: Enfold, sample: Path, tmp_path: Path) -> None:
     out, ledger = tmp_path / "small.json", tmp_path / "chat.ledger"
-    outcome = enfold("condense", sample, "--out", out, "--ledger", ledger)
+    outcome = enfold("condense", sample, "-o", out, "--ledger", ledger)
     assert (outcome.code, outcome.out) == (0, b"")
     assert out.read_bytes() == enfold("condense", sample).out
     assert loads(ledger.read_bytes()) == enfold("condense", sample, "--json").json["ledger"]

@@ -47,6 +47,7 @@ from enfold.wiring import local_summarizer, make_strategy, open_engine
 OutOrFolder: TypeAlias = Annotated[
     str | None,
     Parameter(
+        alias="-o",
         help="The file to write, instead of standard output. For many files, or many "
         "conversations in one: the folder; FOLDER/ is created if it does not exist.",
         metavar="PATH",

@@ -216,7 +216,7 @@ File: TypeAlias = Annotated[
     ),
 ]
 Out: TypeAlias = Annotated[
-    Path | None, Parameter(help="The file to write, instead of standard output.")
+    Path | None, Parameter(alias="-o", help="The file to write, instead of standard output.")
 ]
 Json: TypeAlias = Annotated[bool, Parameter(help="Print the result as JSON.")]
 Db: TypeAlias = Annotated[
