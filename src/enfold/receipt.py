@@ -433,16 +433,20 @@ def source_of(messages: Sequence[Message]) -> Iterator[str]:
         yield message.name or ""
         if message.at is not None:
             yield message.at.date().isoformat()
+        written: list[str] = []
         for part in message.parts:
             if isinstance(part, ToolCall):
                 yield part.name
                 arguments = part.arguments
-                yield arguments if isinstance(arguments, str) else dump_text(arguments)
+                written.append(arguments if isinstance(arguments, str) else dump_text(arguments))
             elif isinstance(part, ToolResult):
-                yield text_of((part,))
+                written.append(text_of((part,)))
             elif isinstance(part, Text):
-                yield part.text
-    yield from texts(messages)
+                written.append(part.text)
+        yield from written
+        # The values in JSON, and names of files.
+        whole = frozenset(written)
+        yield from (text for text in texts((message,)) if text not in whole)
 
 
 _MAX_TYPED = 2_000

@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from functools import cache
+from itertools import chain
 from typing import NamedTuple
 
 from enfold.errors import NoSummaryError
@@ -57,7 +58,7 @@ _FEW_WORDS = 12
 _STEM = 5
 """Letters. Longer words with the same beginning count as the same word in another form."""
 
-_PIECE = re.compile(r"\n|(?<=[.!?。！？]) ?")  # noqa: RUF001 - other scripts' full stops
+_PIECE = re.compile(r"[^\n.!?。！？]+")  # noqa: RUF001 - other scripts' full stops
 
 
 class _Vocabulary(NamedTuple):
@@ -72,23 +73,27 @@ class _Vocabulary(NamedTuple):
 
     @classmethod
     def of(cls, source: Iterable[str]) -> _Vocabulary:
-        counts: Counter[str] = Counter()
-        stems: Counter[str] = Counter()
-        number = 0
-        for text in source:
-            for piece in _PIECE.split(text):
-                words = set(texts_of_terms(piece))
-                number += bool(words)
-                counts.update(words)
-                stems.update({word[:_STEM] for word in words if len(word) > _STEM})
-        return cls(number, counts, stems)
+        pieces = (set(texts_of_terms(piece)) for text in source for piece in _PIECE.findall(text))
+        words = [piece for piece in pieces if piece]
+        stems = ({word[:_STEM] for word in piece if len(word) > _STEM} for piece in words)
+        counted = (Counter(chain.from_iterable(each)) for each in (words, stems))
+        return cls(len(words), *counted)
 
     def rarity(self, word: str) -> float | None:
         """Return the rarity of a word from 0, in every piece, to 1; None if it does not occur."""
         count = self.counts.get(word) or (self.stems.get(word[:_STEM]) if len(word) > _STEM else 0)
-        if not count:
-            return None
+        return self._rarity(count) if count else None
+
+    def _rarity(self, count: int) -> float:
         return math.log((self.pieces + 1) / min(count, self.pieces)) / math.log(self.pieces + 1)
+
+    def evidence(self, ignored: Container[str]) -> float:
+        """Return the sum of the rarities of all words but numbers and those to ignore."""
+        words = self.counts.items()
+        counts = Counter(
+            count for word, count in words if word not in ignored and not word.isdigit()
+        )
+        return sum(self._rarity(count) * number for count, number in counts.items())
 
 
 def fault_of(text: str, request: SummaryRequest) -> str:
@@ -104,24 +109,20 @@ def fault_of(text: str, request: SummaryRequest) -> str:
     if step > 1:
         # A summary of the whole shares words with any part of it that gives a measure.
         part = _Vocabulary.of(given[::step])
-        has_measure = _input_evidence(part, request) >= _MIN_INPUT_EVIDENCE
-        if has_measure and not _fault_against(words, request, part):
+        total = part.evidence(_prompt_words(request.prompt))
+        if total >= _MIN_INPUT_EVIDENCE and not _fault_against(words, request, part, total):
             return ""
-    return _fault_against(words, request, _Vocabulary.of(given))
+    source = _Vocabulary.of(given)
+    return _fault_against(words, request, source, source.evidence(_prompt_words(request.prompt)))
 
 
-def _input_evidence(source: _Vocabulary, request: SummaryRequest) -> float:
-    """Return the sum of the rarities of an input's words."""
-    ignored = _prompt_words(request.prompt)
-    return sum(
-        source.rarity(word) or 0.0
-        for word in source.counts
-        if word not in ignored and not word.isdigit()
-    )
+def _fault_against(
+    words: Sequence[str], request: SummaryRequest, source: _Vocabulary, total: float
+) -> str:
+    """Return the reason why words are no summary of an input; empty if they are one.
 
-
-def _fault_against(words: Sequence[str], request: SummaryRequest, source: _Vocabulary) -> str:
-    """Return the reason why words are no summary of an input; empty if they are one."""
+    `total` is the evidence that the input has.
+    """
     distinct = set(words)
     ignored = _prompt_words(request.prompt)
     evidence = unknown = 0.0
@@ -131,7 +132,6 @@ def _fault_against(words: Sequence[str], request: SummaryRequest, source: _Vocab
             unknown += 1
         elif word not in ignored:
             evidence += rarity
-    total = _input_evidence(source, request)
     if total < _MIN_INPUT_EVIDENCE:
         shares_nothing = not evidence and total >= _LEAST_INPUT_EVIDENCE
         return "the answer shares no word with the conversation" if shares_nothing else ""

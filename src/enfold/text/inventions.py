@@ -200,8 +200,11 @@ class SourceText:
 
     def has(self, kind: ItemClass, item: str) -> bool:
         """Return True if the source has the item, in any form that an honest writer may give it."""
+        # Nearly all items are written as in the source, so the text is rarely made lower case.
+        if _has_literally(self._text, item):
+            return True
         lower = item.lower()
-        if lower in self._tokens or self._has_literally(lower):
+        if lower in self._lower and (self._has_literally(lower) or lower in self._tokens):
             return True
         if kind == "number":
             return self._has_number(item)
@@ -212,16 +215,7 @@ class SourceText:
         return self._has_identifier(lower)
 
     def _has_literally(self, lower: str) -> bool:
-        """Return True if the item is in the source and not a part of a longer word or number."""
-        text = self._lower
-        start = text.find(lower)
-        while start >= 0:
-            end = start + len(lower)
-            is_part = _continues(text[max(0, start - 2) : start], lower[0])
-            if not is_part and not _continues(text[end : end + 2][::-1], lower[-1]):
-                return True
-            start = text.find(lower, start + 1)
-        return False
+        return _has_literally(self._lower, lower)
 
     def _has_number(self, item: str) -> bool:
         for number in _NUMBER.findall(item):
@@ -443,6 +437,18 @@ def _is_examined(kind: ItemClass, item: str) -> bool:
             _MEASURE.search(item) is not None and max(map(int, numbers)) > _MAX_MEASURED
         )
     return True
+
+
+def _has_literally(text: str, item: str) -> bool:
+    """Return True if the item is in the text and not a part of a longer word or number."""
+    start = text.find(item)
+    while start >= 0:
+        end = start + len(item)
+        is_part = _continues(text[max(0, start - 2) : start], item[0])
+        if not is_part and not _continues(text[end : end + 2][::-1], item[-1]):
+            return True
+        start = text.find(item, start + 1)
+    return False
 
 
 def _continues(around: str, inner: str) -> bool:

@@ -157,7 +157,8 @@ def texts(messages: Iterable[Message]) -> Iterator[str]:
 def _texts(part: Part) -> Iterator[str]:
     match part:
         case Text(text):
-            yield from _strings(_parsed(text))
+            value = _parsed(text)
+            yield from (text,) if value is text else _strings(value)
         case ToolCall():
             yield from _strings(_arguments(part))
         case ToolResult(parts=inner):
