@@ -34,7 +34,7 @@ WORD = re.compile(r"\w+")
 
 LIMITS = {
     "count 1,000 messages, none seen before": 9.0,
-    "compress 1,000 messages without a model": 45.0,
+    "compress 1,000 messages without a model": 18.0,
     "truncate an agent's 1,000 messages": 40.0,
     "lossless, the same": 150.0,
     "a turn: append and prepare": 4.0,

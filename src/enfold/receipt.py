@@ -45,7 +45,14 @@ from enfold.text import TextMemo
 from enfold.text.grammar import DECISION_PHRASES, ITEM_CLASSES, ItemClass
 from enfold.text.harness import spans
 from enfold.text.inventions import Invention, SourceText, find_inventions
-from enfold.text.items import ItemsByClass, extract_all, items_of, texts, without_headings
+from enfold.text.items import (
+    ItemsByClass,
+    extract_all,
+    items_of,
+    part_texts,
+    texts,
+    without_headings,
+)
 
 Fate: TypeAlias = Literal["kept", "restorable", "lost"]
 FATES: tuple[Fate, ...] = ("kept", "restorable", "lost")
@@ -433,20 +440,19 @@ def source_of(messages: Sequence[Message]) -> Iterator[str]:
         yield message.name or ""
         if message.at is not None:
             yield message.at.date().isoformat()
-        written: list[str] = []
         for part in message.parts:
+            whole = ""
             if isinstance(part, ToolCall):
                 yield part.name
                 arguments = part.arguments
-                written.append(arguments if isinstance(arguments, str) else dump_text(arguments))
+                whole = arguments if isinstance(arguments, str) else dump_text(arguments)
             elif isinstance(part, ToolResult):
-                written.append(text_of((part,)))
+                whole = text_of((part,))
             elif isinstance(part, Text):
-                written.append(part.text)
-        yield from written
-        # The values in JSON, and names of files.
-        whole = frozenset(written)
-        yield from (text for text in texts((message,)) if text not in whole)
+                whole = part.text
+            yield whole
+            # The values in JSON, and names of files.
+            yield from (text for text in part_texts(part) if text is not whole)
 
 
 _MAX_TYPED = 2_000

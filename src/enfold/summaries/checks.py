@@ -49,7 +49,7 @@ _SAME_LANGUAGE = 0.08
 
 A summary in another language shares names, numbers and identifiers with its input and few other
 words, so its coverage says nothing."""
-_SAMPLED = 40_000
+_SAMPLED = 20_000
 """Characters. Of a longer input every n-th message is read first."""
 _VARIETY = 0.6
 """A text of n words has at least n to this power different words."""

@@ -151,10 +151,11 @@ def texts(messages: Iterable[Message]) -> Iterator[str]:
     """Yield all texts of messages: words, the values of arguments and results, file names."""
     for message in messages:
         for part in message.parts:
-            yield from _texts(part)
+            yield from part_texts(part)
 
 
-def _texts(part: Part) -> Iterator[str]:
+def part_texts(part: Part) -> Iterator[str]:
+    """Yield all texts of a part; a text that is no JSON itself."""
     match part:
         case Text(text):
             value = _parsed(text)
@@ -163,7 +164,7 @@ def _texts(part: Part) -> Iterator[str]:
             yield from _strings(_arguments(part))
         case ToolResult(parts=inner):
             for each in inner:
-                yield from _texts(each)
+                yield from part_texts(each)
         case Data(value):
             yield from _strings(value)
         case Attachment(name=name, url=url):
