@@ -189,6 +189,7 @@ def fence_tokens(tokenizer: str, limit: int = SHORT_TOKENS + 1) -> int:
     return summary_tokens(text, tokenizer) - get(tokenizer).count(text) + _SEAMS
 
 
+@lru_cache(maxsize=8)
 def summary_tokens(summary: str, tokenizer: str, *, note: str = "") -> int:
     """Return the tokens of a summary in a view, with its fence and note."""
     return STRUCTURE_TOKENS + get(tokenizer).count(fence(summary, note=note))

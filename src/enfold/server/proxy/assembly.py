@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from enfold import wire
 from enfold.engine.recognition import ClientHistory
@@ -38,8 +39,7 @@ _MARKER_STARTS = ("⟨".encode(), b"27e8")
 """The first character of a marker in JSON, plain and escaped."""
 
 
-@dataclass(frozen=True, slots=True)
-class OutgoingMessage:
+class OutgoingMessage(NamedTuple):
     """A message of the view, as bytes with its counts."""
 
     raw: bytes
@@ -67,9 +67,11 @@ def assemble_view(
     form: ViewFormat,
 ) -> list[OutgoingMessage]:
     """Return the snapshot's view of the messages that were sent, which have these facts."""
+    raws = list(sent)
 
     def unchanged(index: int) -> OutgoingMessage:
-        return OutgoingMessage(sent[index], facts[index].tokens, facts[index].estimate)
+        fact = facts[index]
+        return OutgoingMessage(raws[index], fact.tokens, fact.estimate)
 
     indexes = {id: index for index, id in enumerate(history.ids)}
     view: list[OutgoingMessage] = []
