@@ -195,7 +195,7 @@ async def open_priced_strategy(
         strategy = make_strategy(
             prompted,
             roster.summarizer(general, profile),
-            lambda name: roster.summarizer(general.model_copy(update={"summarizer": name}), None),
+            partial(roster.named, settings=general, profile=profile),
         )
         yield strategy, roster.price
 

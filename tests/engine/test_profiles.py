@@ -83,6 +83,7 @@ async def test_an_existing_profile_is_replaced_only_on_request(engine: Engine) -
     ("name", "change", "words"),
     [
         ("local", {}, "'local' is the name of a summarizer"),
+        ("cheapest", {}, "'cheapest' is the name of a summarizer"),
         ("x", {"threshold": 3}, "threshold: 3 is neither a share"),
         ("x", {"condensing_profile": "gone"}, "condensing_profile: there is no profile 'gone'"),
         ("x", {"settings": {"colour": 1}}, "settings: no setting 'colour'"),
@@ -313,6 +314,32 @@ async def test_passes_of_the_smart_strategy_ask_the_profile_they_name(
     done = await session.compress(strategy="smart", strategy_config={"smart": config})
     assert called_connections(gateway) == ["anthropic:claude-haiku-4-5"], done.warnings
     assert done.author == "cheap (anthropic:claude-haiku-4-5)"
+
+
+@pytest.mark.parametrize(
+    ("condensing", "author"),
+    [
+        (None, "work (openai:gpt-4o-mini)"),
+        ("dear", "work (openai:gpt-4o-mini)"),
+        ("nano", "nano (openai:gpt-5-nano)"),
+    ],
+)
+async def test_the_preset_cost_asks_the_cheapest_model_of_the_profile(
+    engine: Engine, gateway: ScriptedGateway, condensing: str | None, author: str
+) -> None:
+    await engine.profiles.save("dear", {**WORK, "model": "gpt-4-turbo"})
+    await engine.profiles.save("nano", {**WORK, "model": "gpt-5-nano"})
+    chosen = {} if condensing is None else {"condensing_profile": condensing}
+    await engine.profiles.save("work", {**WORK, **chosen})
+    session = await full(engine)
+    await session.configure(preset="cost")
+    done = await session.compress()
+    assert done.author == author, done.warnings
+    assert len(set(called_connections(gateway))) == 1
+    await session.undo()
+    calls = len(gateway.calls)
+    assert (await session.compress(summarizer="local")).author == "local"
+    assert len(gateway.calls) == calls
 
 
 async def test_usage_of_summaries_is_recorded_even_if_they_fail(

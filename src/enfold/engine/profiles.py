@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 from time import perf_counter
 from typing import Any, ClassVar
 
@@ -41,6 +42,7 @@ from enfold.settings import Settings, check
 from enfold.store import catalog, sessions
 from enfold.store.database import Database
 from enfold.store.store import Store
+from enfold.strategies.contract import CHEAPEST
 from enfold.summaries import Summarizer
 
 LOCAL = "local"
@@ -137,8 +139,24 @@ class Roster:
             raise SummaryError(f"no summarizer {name!r}; there are {there}")
         return self._chain(name, profile, settings.timeout)
 
+    def named(self, name: str, settings: Settings, profile: str | None) -> Summarizer:
+        """Return the summarizer that a pass names, for a session with that profile.
+
+        `CHEAPEST` is the cheapest of the profile's chain, unless the settings name a summarizer.
+        """
+        if name != CHEAPEST:
+            return self.summarizer(settings.model_copy(update={"summarizer": name}), None)
+        if settings.summarizer is None and profile in self.stored.profiles:
+            return self._chain(None, profile, settings.timeout, is_cheapest_first=True)
+        return self.summarizer(settings, profile)
+
     def _chain(
-        self, named: str | None, conversation: str | None, seconds: float
+        self,
+        named: str | None,
+        conversation: str | None,
+        seconds: float,
+        *,
+        is_cheapest_first: bool = False,
     ) -> SummarizerChain:
         writers: list[CandidateSummarizer] = []
         passed_over: list[str] = []
@@ -149,6 +167,8 @@ class Roster:
                 writers.append(self._writer(each, seconds))
             except ConfigError as error:
                 passed_over.append(f"{each.title}: {error}")
+        if is_cheapest_first:
+            writers.sort(key=_input_price)
         return SummarizerChain(writers, passed_over)
 
     def _writer(self, candidate: SummarizerCandidate, seconds: float) -> CandidateSummarizer:
@@ -180,6 +200,12 @@ class Roster:
             self.used.append(_event(profile, connection, usage, cost))
 
         return ModelSummarizer(gateway, connection, config, name, model_prices, keep_account)
+
+
+def _input_price(writer: CandidateSummarizer) -> float:
+    """Return the price of a candidate's input; an unknown price is the highest."""
+    found = writer.summarizer.prices
+    return inf if found is None or found.input is None else found.input
 
 
 def _event(
@@ -341,7 +367,7 @@ class Profiles:
     async def save(self, name: str, fields: Mapping[str, Any], *, replace: bool = False) -> Profile:
         """Keep a profile, if need be in place of the one of that name."""
         profile = profiles.read(name, fields)
-        if name in self._summarizers:
+        if name in {*self._summarizers, CHEAPEST}:
             raise ConfigError(f"name: {name!r} is the name of a summarizer; choose another")
         try:
             check_strategies(dict(check(key, value) for key, value in profile.settings.items()))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from enfold import pipeline, records
@@ -720,10 +721,7 @@ class Session:
         if own is not None and own.connection.name == model.id:
             options = replace(options, client_model=replace(own, config=model))
         summarizer, notes = _summarizer(roster, state, options)
-
-        def by_profile(name: str) -> Summarizer:
-            return roster.summarizer(settings.model_copy(update={"summarizer": name}), None)
-
+        by_profile = partial(roster.named, settings=settings, profile=state.rows.session.profile)
         view = sent
         if any(shown.points_to for shown in sent.shown):
             view = await self._store.read(compression.without_pointers, self.key, sent)

@@ -33,6 +33,8 @@ Prices: TypeAlias = Callable[[str, int, int], float | None]
 Config = TypeVar("Config", bound=CamelModel)
 
 PARALLEL_SUMMARIES = 4
+CHEAPEST = "cheapest"
+"""In place of a profile: the cheapest model that the conversation's profile offers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,7 @@ class Summarizers:
     summarizer: Summarizer
     """Used if the config names no profile."""
     by_profile: Callable[[str], Summarizer] = field(default=_no_profiles)
-    """Return the summarizer of a profile; `SummaryError` if there is no such profile."""
+    """Return the summarizer of a profile, or of `CHEAPEST`; `SummaryError` if there is none."""
     parallel: int = PARALLEL_SUMMARIES
     """Maximum number of summaries written at the same time."""
     reviewed: bool = True

@@ -40,7 +40,7 @@ from enfold.messages import (
 from enfold.receipt import ItemReview
 from enfold.retention import Split, Zones
 from enfold.standing_instructions import is_instruction
-from enfold.strategies.contract import Summarizers
+from enfold.strategies.contract import CHEAPEST, Summarizers
 from enfold.strategies.native import is_worth_summarizing, write_summary
 from enfold.strategies.shortened_text import (
     SUPPRESSED,
@@ -509,7 +509,10 @@ class SummaryWriter:
         return written.summary
 
     def _summarizer(self, profile: str | None) -> Summarizer:
-        """The profile's; the one in use, and a warning, where there is no such profile."""
+        """The profile's; the one in use, and a warning, where there is no such profile.
+
+        Without profiles the built-in summarizer is the cheapest.
+        """
         if profile is None:
             return self.means.summarizer
         if profile == LOCAL:
@@ -517,6 +520,8 @@ class SummaryWriter:
         try:
             return self.means.by_profile(profile)
         except SummaryError as error:
+            if profile == CHEAPEST:
+                return LocalSummarizer()
             self._warn(f"{error}; {self.means.summarizer.name} writes instead")
             return self.means.summarizer
 

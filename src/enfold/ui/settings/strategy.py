@@ -16,6 +16,7 @@ from enfold.strategies import contract
 from enfold.strategies.contract import Capabilities, StrategyKind
 from enfold.strategies.smart.config import OperationConfig, Operations, Pass
 from enfold.strategies.smart.passes import Editor, marked
+from enfold.summaries.local import LOCAL
 from enfold.tokens import get
 from enfold.ui.compression.preview import show_preview
 from enfold.ui.forms import ConfigForm, Holder
@@ -318,7 +319,11 @@ class StrategySection(ScopedSection):
         name = self._edited or settings.strategy
         self._form.clear()
         listed = await self._window.engine.profiles.all()
-        profiles = {each.name: each.name for each in listed}
+        profiles = {
+            LOCAL: "Built in, without a model",
+            contract.CHEAPEST: "Cheapest model of the conversation's provider",
+            **{each.name: each.name for each in listed},
+        }
         with self._form:
             try:
                 kind = contract.get(name)
