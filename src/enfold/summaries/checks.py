@@ -3,14 +3,16 @@
 `fault_of` needs no list of phrases and no list of languages. It compares the text with the
 vocabulary of its input. A word that is rare in the input and occurs in the text is evidence that
 the text is about the input; a refusal, a greeting or an instruction to the reader has little of it.
+A refusal that names the request shares the words of one sentence, so the evidence of the sentence
+that has most is not counted: a summary is about more than one.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import chain
 from typing import NamedTuple
@@ -23,17 +25,19 @@ from enfold.text.sentences import whole_sentences
 from enfold.text.words import texts_of_terms
 from enfold.tokens import Tokenizer
 
-# Measured on 112 recorded conversations in English, Chinese and French: of 562 summaries by people
-# and by the built-in summarizer 560 pass; of 5,490 pairs with a refusal in one of 17 languages, a
-# greeting, an instruction or repeated words 97 % are refused. Those that pass are long English
-# refusals next to conversations in which the assistant says the same words.
+# Measured on recorded conversations in English and Chinese: of 102 summaries by the built-in
+# summarizer and 110 by people none is refused, and of people's answers to single questions 3 %. Of
+# 1,020 refusals, instructions and replies that quote seven words of the conversation 82 % are
+# refused. Those that pass are mostly English replies next to conversations with the same words.
 
 _SHORT = 0.08
 """A text of fewer words than this share of its limit, or of its input if that is less, is short."""
 _MIN_EVIDENCE = 3.0
-_MIN_EVIDENCE_IF_SHORT = 4.5
-"""The least sum of the rarities, 0 to 1, of words that the text shares with its input."""
-_MAX_EVIDENCE_SHARE = 0.03
+_MIN_EVIDENCE_IF_SHORT = 3.5
+"""The least sum of the rarities, 0 to 1, of words that the text shares with its input.
+
+The sentence of the input that has most of these words does not count."""
+_MAX_EVIDENCE_SHARE = 0.0175
 """No more is required than this share of all the evidence that the input has."""
 _MIN_INPUT_EVIDENCE = 12.0
 """Of an input with less evidence, which is a dozen rare words, a summary shares one at least."""
@@ -53,6 +57,8 @@ _SAMPLED = 20_000
 """Characters. Of a longer input every n-th message is read first."""
 _VARIETY = 0.6
 """A text of n words has at least n to this power different words."""
+_LONG_SENTENCE = 40
+"""Words. A longer sentence, which may be a text without punctuation, counts as several."""
 _FEW_WORDS = 12
 """Words of a text whose variety says nothing."""
 _STEM = 5
@@ -62,7 +68,7 @@ _PIECE = re.compile(r"[^\n.!?。！？]+")  # noqa: RUF001 - other scripts' full
 
 
 class _Vocabulary(NamedTuple):
-    """The words of a summary's input."""
+    """The words of a summary's input, and those that a text shares with each sentence of it."""
 
     pieces: int
     """The number of lines and sentences."""
@@ -70,14 +76,23 @@ class _Vocabulary(NamedTuple):
     """The number of pieces that have a word."""
     stems: Counter[str]
     """The same for the beginnings of long words."""
+    shared: frozenset[frozenset[str]]
+    """The beginnings of the text's words that a sentence has."""
 
     @classmethod
-    def of(cls, source: Iterable[str]) -> _Vocabulary:
-        pieces = (set(texts_of_terms(piece)) for text in source for piece in _PIECE.findall(text))
-        words = [piece for piece in pieces if piece]
+    def of(cls, source: Iterable[str], distinct: Collection[str]) -> _Vocabulary:
+        pieces = (texts_of_terms(piece) for text in source for piece in _PIECE.findall(text))
+        terms = [piece for piece in pieces if piece]
+        words = [set(piece) for piece in terms]
         stems = ({word[:_STEM] for word in piece if len(word) > _STEM} for piece in words)
-        counted = (Counter(chain.from_iterable(each)) for each in (words, stems))
-        return cls(len(words), *counted)
+        counts, stem_counts = (Counter(chain.from_iterable(each)) for each in (words, stems))
+        wanted = {word[:_STEM] for word in distinct}
+        shared = frozenset(
+            frozenset(wanted.intersection(word[:_STEM] for word in piece[start:][:_LONG_SENTENCE]))
+            for piece in terms
+            for start in range(0, len(piece), _LONG_SENTENCE)
+        )
+        return cls(len(words), counts, stem_counts, shared)
 
     def rarity(self, word: str) -> float | None:
         """Return the rarity of a word from 0, in every piece, to 1; None if it does not occur."""
@@ -87,13 +102,21 @@ class _Vocabulary(NamedTuple):
     def _rarity(self, count: int) -> float:
         return math.log((self.pieces + 1) / min(count, self.pieces)) / math.log(self.pieces + 1)
 
-    def evidence(self, ignored: Container[str]) -> float:
+    def total_evidence(self, ignored: Container[str]) -> float:
         """Return the sum of the rarities of all words but numbers and those to ignore."""
         words = self.counts.items()
         counts = Counter(
             count for word, count in words if word not in ignored and not word.isdigit()
         )
         return sum(self._rarity(count) * number for count, number in counts.items())
+
+    def evidence(self, rarities: Mapping[str, float]) -> float:
+        """Return the sum of the rarities of shared words, without the sentence that has most."""
+        by_stem: defaultdict[str, float] = defaultdict(float)
+        for word, rarity in rarities.items():
+            by_stem[word[:_STEM]] += rarity
+        most = max((sum(map(by_stem.__getitem__, each)) for each in self.shared), default=0.0)
+        return sum(rarities.values()) - most
 
 
 def fault_of(text: str, request: SummaryRequest) -> str:
@@ -108,12 +131,13 @@ def fault_of(text: str, request: SummaryRequest) -> str:
     step = sum(map(len, given)) // _SAMPLED
     if step > 1:
         # A summary of the whole shares words with any part of it that gives a measure.
-        part = _Vocabulary.of(given[::step])
-        total = part.evidence(_prompt_words(request.prompt))
+        part = _Vocabulary.of(given[::step], distinct)
+        total = part.total_evidence(_prompt_words(request.prompt))
         if total >= _MIN_INPUT_EVIDENCE and not _fault_against(words, request, part, total):
             return ""
-    source = _Vocabulary.of(given)
-    return _fault_against(words, request, source, source.evidence(_prompt_words(request.prompt)))
+    source = _Vocabulary.of(given, distinct)
+    total = source.total_evidence(_prompt_words(request.prompt))
+    return _fault_against(words, request, source, total)
 
 
 def _fault_against(
@@ -125,20 +149,17 @@ def _fault_against(
     """
     distinct = set(words)
     ignored = _prompt_words(request.prompt)
-    evidence = unknown = 0.0
-    for word in distinct:
-        rarity = source.rarity(word)
-        if rarity is None:
-            unknown += 1
-        elif word not in ignored:
-            evidence += rarity
+    rarities = {word: source.rarity(word) for word in distinct}
+    unknown = sum(rarity is None for rarity in rarities.values())
+    found = {word: each for word, each in rarities.items() if each and word not in ignored}
+    evidence = sum(found.values())
     if total < _MIN_INPUT_EVIDENCE:
         shares_nothing = not evidence and total >= _LEAST_INPUT_EVIDENCE
         return "the answer shares no word with the conversation" if shares_nothing else ""
     length = sum(source.counts.values())
     is_short = len(words) < _SHORT * min(request.max_tokens, length)
     required = _MIN_EVIDENCE_IF_SHORT if is_short else _MIN_EVIDENCE
-    if evidence < min(required, _MAX_EVIDENCE_SHARE * total):
+    if source.evidence(found) < min(required, _MAX_EVIDENCE_SHARE * total):
         return "the answer says hardly anything of the conversation"
     coverage = evidence / (evidence + unknown)
     if is_short and coverage < _MIN_COVERAGE_IF_SHORT:
