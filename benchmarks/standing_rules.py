@@ -329,8 +329,8 @@ def state(view: Sequence[Message], planted: Planted, original: Message) -> str:
 def _below_heading(text: str, sentence: str) -> bool:
     """True if the nearest heading above the sentence, or its own line, names the user or rules.
 
-    A heading begins with a number sign or is short and ends with a colon. Of the sentence's own
-    line the label counts, which precedes the first quotation mark.
+    A heading begins with a number sign or is short and ends with a colon; an item of a list is
+    none. Of the sentence's own line the label counts, which precedes the first quotation mark.
     """
     before = text[: max(0, text.find(sentence))]
     line = text[text.rfind("\n", 0, len(before)) + 1 : len(before)]
@@ -340,7 +340,8 @@ def _below_heading(text: str, sentence: str) -> bool:
 
 
 def _is_heading(line: str) -> bool:
-    return line.startswith("#") or (line.rstrip().endswith(":") and len(line) <= LONGEST_HEADING)
+    is_short_lead = line.rstrip().endswith(":") and len(line) <= LONGEST_HEADING
+    return line.startswith("#") or (is_short_lead and not line.startswith("- "))
 
 
 def recognise() -> dict[str, Any]:
