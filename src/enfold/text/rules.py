@@ -13,7 +13,7 @@ import math
 import re
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -145,14 +145,14 @@ _UNHIDDEN = frozenset(
 """Cues that count inside a phrase which only looks like a rule."""
 _HIDING = frozenset({"guess", "past"})
 """Cues of such phrases."""
-_CHANGES = ("revoke", "allow", "instead")
+_CHANGES = ("revoke", "allow", "instead", "back")
 """Cues of sentences that withdraw or replace a rule."""
 _NO_SUBJECT = (
     *("lasting", "always", "must", "scope", "wish", "you", "request", "generic", "revoke", "allow"),
     *("instead", "correct", "decide", "subject", "question", "common"),
 )
 """Cues whose words do not name the subject of a rule."""
-_WHOLE_PHRASES = frozenset({"manner", "revoke", "allow"})
+_WHOLE_PHRASES = frozenset({"manner", "revoke", "allow", "back"})
 """Cues of which the words of longer phrases count too."""
 
 _SCRIPTS = (
@@ -292,6 +292,10 @@ class _RuleTables(NamedTuple):
     """Words of cues that do not name the subject of a rule."""
     instead: tuple[str, ...]
     """Phrases that the old value follows, longest first."""
+    back: frozenset[str]
+    """Stems of words of phrases that a value that held before follows."""
+    alternatives: tuple[frozenset[str], ...]
+    """Stems of values of which one holds at a time."""
 
 
 @cache
@@ -309,6 +313,7 @@ def _build_tables() -> _RuleTables:
     path = files(__package__).joinpath("rules.toml")
     table = tomllib.loads(path.read_text(encoding="utf-8"))
     weights, words = table.pop("weights"), table.pop("words")
+    alternatives = words.pop("alternatives")
     terms: dict[str, set[str]] = defaultdict(set)
     for cues in table.values():
         for cue, entries in cues.items():
@@ -325,6 +330,8 @@ def _build_tables() -> _RuleTables:
         frozenset(map(stem, terms["manner"])),
         frozenset().union(*(terms[cue] for cue in _NO_SUBJECT)),
         tuple(sorted(instead, key=len, reverse=True)),
+        frozenset(map(stem, terms["back"])),
+        tuple(frozenset(_content_stems(" ".join(each))) for each in alternatives),
     )
 
 
@@ -1057,11 +1064,37 @@ def rules_of_all(texts: Iterable[str]) -> tuple[list[tuple[RuleSpan, ...]], With
             if number is not None:
                 forbids = sentence.cues.any("forbid", "consult")
                 new = _Subject(_subject(sentence.text), forbids)
-            old = _withdraw(sentence, new, in_force)
+            old = [*_switch(sentence, in_force), *_withdraw(sentence, new, in_force)]
             gone |= dict.fromkeys(old, Withdrawal(index, sentence.start, sentence.end))
             if new is not None and number is not None:
                 in_force.add((index, number), new)
     return rules, gone
+
+
+def _switch(sentence: _Sentence, in_force: _RulesInForce) -> Sequence[_Place]:
+    """Remove and return the rules whose value a sentence switches to another one of its kind.
+
+    "Switch back to English" names the new value only. If rules have different values, it does not
+    tell which of them it means.
+    """
+    cues = sentence.cues
+    if "forbid" in cues or not cues.any("back", "lasting"):
+        return ()
+    if sentence.text.endswith(_QUESTION_ENDS):
+        return ()
+    terms = _subject(sentence.text) - _tables().back
+    for values in _tables().alternatives:
+        new = terms & values
+        if not new:
+            continue
+        found = [
+            old
+            for old in in_force.about(values - new)
+            if not (old.forbids or old.terms & new) and len(new) * 2 >= len(terms - old.terms)
+        ]
+        is_clear = len({old.terms & values for old in found}) == 1
+        return in_force.remove(found) if is_clear else ()
+    return ()
 
 
 def _withdraw(
@@ -1118,9 +1151,13 @@ def _replaces(new: _Subject, old: _Subject, *, changes: bool) -> bool:
 @lru_cache(maxsize=16_384)
 def _subject(sentence: str) -> frozenset[str]:
     """Return the terms that name the subject of a rule."""
-    no_subject = _tables().no_subject
-    terms = (term for term in texts_of_terms(sentence) if term not in no_subject)
-    return frozenset(map(stem, filter(is_content_word, terms)))
+    return frozenset(_content_stems(sentence, _tables().no_subject))
+
+
+def _content_stems(text: str, ignored: Collection[str] = ()) -> Iterator[str]:
+    """Return the stems of the content words of a text."""
+    terms = (term for term in texts_of_terms(text) if term not in ignored)
+    return map(stem, filter(is_content_word, terms))
 
 
 def _replaced_terms(sentence: str) -> frozenset[str]:
