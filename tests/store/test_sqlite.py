@@ -7,6 +7,8 @@ import sqlite3
 import subprocess
 import sys
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -182,3 +184,13 @@ async def test_only_the_owner_reads_the_files(path: Path, url: str) -> None:
 
 def _rights(path: Path) -> Counter[int]:
     return Counter(file.stat().st_mode & 0o777 for file in path.parent.glob("store.db*"))
+
+
+def test_a_new_file_that_another_writes_is_opened_after_that(path: Path, url: str) -> None:
+    with ThreadPoolExecutor(1) as threads, closing(sqlite3.connect(path)) as other:
+        other.executescript("CREATE TABLE first (a); BEGIN IMMEDIATE;")
+        opened = threads.submit(SQLite(url, patience=600).connect)
+        with pytest.raises(TimeoutError):
+            opened.result(timeout=0.2)
+        other.rollback()
+        opened.result().close()

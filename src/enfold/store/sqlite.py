@@ -7,6 +7,7 @@ import sqlite3
 import stat
 from contextlib import suppress
 from pathlib import Path
+from time import monotonic, sleep
 
 from enfold.errors import ConfigError, StoreError, StoreUnavailableError
 from enfold.store.database import EngineName
@@ -16,6 +17,8 @@ MEMORY = ":memory:"
 _OLDEST = (3, 37, 0)
 """The first version with STRICT tables."""
 
+_PAUSE = 0.01
+"""Seconds between two attempts to switch a new file."""
 _UNAVAILABLE = {
     sqlite3.SQLITE_BUSY: "it is locked by another process; try again",
     sqlite3.SQLITE_LOCKED: "it is locked by another connection; try again",
@@ -80,7 +83,7 @@ class SQLite:
 
     def _prepare(self, connection: sqlite3.Connection, *, read_only: bool) -> None:
         """Set up a connection with durable commits (FULL) and readers that never wait (WAL)."""
-        mode = connection.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+        mode = self._use_log(connection)
         if mode not in {"wal", "memory"}:
             raise ConfigError(f"{self.path}: its file system cannot hold a database shared safely")
         for setting in (
@@ -90,6 +93,21 @@ class SQLite:
             f"query_only = {'ON' if read_only else 'OFF'}",
         ):
             connection.execute(f"PRAGMA {setting}")
+
+    def _use_log(self, connection: sqlite3.Connection) -> str:
+        """Switch a new file to WAL; return its mode.
+
+        SQLite does not wait for the locks of this switch, so two that open a new file at once
+        would fail.
+        """
+        end = monotonic() + self._patience
+        while True:
+            try:
+                return str(connection.execute("PRAGMA journal_mode = WAL").fetchone()[0])
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or monotonic() > end:
+                    raise
+            sleep(_PAUSE)
 
     def translate(self, error: Exception) -> StoreError:
         """Return our error for a driver's error."""
