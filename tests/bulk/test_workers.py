@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import threading
 from dataclasses import dataclass
 
 import pytest
@@ -23,11 +24,14 @@ class Telling(CondenseTask):
     def do(self, unit: BulkItem) -> ItemResult:
         if unit.place == "bad":
             raise InputError("broken", place="here")
+        if unit.place == "large":
+            return ItemResult(bytes(20_000_000))
         return ItemResult(b"%d" % os.getpid())
 
 
 WORK = Telling(Settings(), CondenseOptions())
 GOOD, BAD = BulkItem(Record(b"")), BulkItem(Record(b""), "bad")
+LARGE = BulkItem(Record(b""), "large")
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -42,17 +46,20 @@ def test_results_and_errors_come_back(jobs: int) -> None:
     assert multiprocessing.active_children() == before
 
 
-def test_an_interrupted_run_leaves_no_process_behind() -> None:
-    before = multiprocessing.active_children()
+def test_a_run_that_is_interrupted_while_results_arrive_leaves_nothing_behind() -> None:
+    """The results do not fit into a pipe, so the workers are killed while they send them."""
+    processes, threads = multiprocessing.active_children(), threading.enumerate()
 
     def give_up() -> None:
         with local_workers(2) as workers:
-            workers.submit(WORK, GOOD).result()
+            results = [workers.submit(WORK, LARGE) for _ in range(8)]
+            results[0].result()
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         give_up()
-    assert multiprocessing.active_children() == before
+    assert multiprocessing.active_children() == processes
+    assert threading.enumerate() == threads
 
 
 def test_little_is_done_here_and_much_by_all() -> None:

@@ -9,13 +9,13 @@ import multiprocessing
 import os
 import pickle
 import signal
-import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
+from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -56,35 +56,87 @@ class WorkerPool:
     """Largest number of their bytes. None: no limit."""
 
 
+_Row: TypeAlias = "tuple[bytes, bytes, Future[ItemResult]]"
+"""A pickled task, its pickled item and the future of the result."""
+
+
 @contextmanager
 def local_workers(jobs: int) -> Iterator[WorkerPool]:
     """Use this process, or a pool of processes on this machine."""
     if jobs == 1:
         yield WorkerPool(run_item, QUEUED_PER_WORKER)
         return
-    others = multiprocessing.active_children()
-    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), _sign_on)
+    waiting: SimpleQueue[_Row | None] = SimpleQueue()
+    workers: list[tuple[BaseProcess, Thread]] = []
     done = False
     try:
-        yield WorkerPool(lambda work, unit: pool.submit(_do, work, unit), QUEUED_PER_WORKER * jobs)
+        workers.extend(_start_worker(waiting) for _ in range(jobs))
+        yield WorkerPool(_submit_to(waiting), QUEUED_PER_WORKER * jobs)
         done = True
     finally:
-        if not done:
-            _end([each for each in multiprocessing.active_children() if each not in others])
-        pool.shutdown(wait=done, cancel_futures=True)
+        for process, _ in workers:
+            if not done:
+                process.kill()
+            waiting.put(None)
+        for process, thread in workers:
+            thread.join()
+            process.join()
 
 
-def _end(processes: Sequence[BaseProcess]) -> None:
-    """Terminate the processes and wait for their end; the pool itself might wait forever."""
-    for process in processes:
-        process.terminate()
-    for process in processes:
-        while process.is_alive():
-            process.join(0.1)
+def _submit_to(waiting: SimpleQueue[_Row | None]) -> Submit:
+    pickled: dict[int, bytes] = {}
+
+    def submit(work: BulkTask, unit: BulkItem) -> Future[ItemResult]:
+        future: Future[ItemResult] = Future()
+        if id(work) not in pickled:
+            pickled[id(work)] = pickle.dumps(work)
+        waiting.put((pickled[id(work)], pickle.dumps(unit), future))
+        return future
+
+    return submit
 
 
-def _do(work: BulkTask, unit: BulkItem) -> ItemResult:
-    return work.do(unit)
+def _start_worker(waiting: SimpleQueue[_Row | None]) -> tuple[BaseProcess, Thread]:
+    """Start a process, and the thread that passes rows to it.
+
+    Each process has a pipe that no other process holds. So the thread notices the process's end
+    even in the middle of a result; with a pipe that processes share, it would wait forever.
+    """
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_work, args=(theirs,), daemon=True)
+    process.start()
+    theirs.close()
+    thread = Thread(target=_pass_rows, args=(ours, waiting), name="enfold worker", daemon=True)
+    thread.start()
+    return process, thread
+
+
+def _pass_rows(worker: Connection, waiting: SimpleQueue[_Row | None]) -> None:
+    """Send each row to the worker and set its future; close the pipe after the last one."""
+    with worker:
+        while (row := waiting.get()) is not None:
+            work, unit, future = row
+            try:
+                worker.send((work, unit))
+                answer = worker.recv_bytes()
+            except (EOFError, OSError) as error:
+                future.set_exception(BrokenProcessPool(type(error).__name__))
+            else:
+                _set(future, pickle.loads(answer))  # noqa: S301 - from our process
+
+
+def _work(parent: Connection) -> None:
+    """Process rows until the pipe is closed; ignore interrupts and end with the parent."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_die_with_parent, daemon=True).start()
+    runner: ItemRunner | None = None
+    with suppress(EOFError, OSError):
+        while True:
+            work, unit = parent.recv()
+            if runner is None or runner.work != work:
+                runner = ItemRunner(work)
+            parent.send_bytes(runner(unit))
 
 
 def run_item(work: BulkTask, unit: BulkItem) -> Future[ItemResult]:
@@ -95,12 +147,6 @@ def run_item(work: BulkTask, unit: BulkItem) -> Future[ItemResult]:
     except Exception as error:  # noqa: BLE001 - it is raised where the result is taken
         future.set_exception(error)
     return future
-
-
-def _sign_on() -> None:
-    """Initialise a worker: ignore interrupts and end with the parent."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_die_with_parent, daemon=True).start()
 
 
 def _die_with_parent() -> None:
@@ -118,8 +164,6 @@ _GATHERING_SECONDS = 0.1
 _SHARES = 8
 """Parts per process into which rows are divided, so that all end together."""
 
-_Row: TypeAlias = "tuple[bytes, bytes, Future[ItemResult]]"
-
 
 @contextmanager
 def daft_workers(jobs: int) -> Iterator[WorkerPool]:
@@ -131,18 +175,9 @@ def daft_workers(jobs: int) -> Iterator[WorkerPool]:
         )
     quieten_libraries()
     waiting: SimpleQueue[_Row | None] = SimpleQueue()
-    pickled: dict[int, bytes] = {}
-
-    def submit(work: BulkTask, unit: BulkItem) -> Future[ItemResult]:
-        future: Future[ItemResult] = Future()
-        if id(work) not in pickled:
-            pickled[id(work)] = pickle.dumps(work)
-        waiting.put((pickled[id(work)], pickle.dumps(unit), future))
-        return future
-
     thread = Thread(target=_serve, args=(waiting, jobs), name="enfold daft", daemon=True)
     thread.start()
-    yield WorkerPool(submit, queue_size=2 * ROWS, memory=MEMORY)
+    yield WorkerPool(_submit_to(waiting), queue_size=2 * ROWS, memory=MEMORY)
     # Not reached if the run was abandoned: then no result is awaited.
     waiting.put(None)
     thread.join()
@@ -150,7 +185,7 @@ def daft_workers(jobs: int) -> Iterator[WorkerPool]:
 
 @dataclass
 class ItemRunner:
-    """Processes one row in a Daft process."""
+    """Processes rows in a process."""
 
     work: bytes
 
@@ -193,11 +228,14 @@ def _settle(work: bytes, rows: Sequence[_Row], jobs: int) -> None:
         lost = BrokenProcessPool(type(error).__name__)
         results = dict.fromkeys(range(len(rows)), lost)
     for number, (_, _, future) in enumerate(rows):
-        result = results[number]
-        if isinstance(result, ItemResult):
-            future.set_result(result)
-        else:
-            future.set_exception(result)
+        _set(future, results[number])
+
+
+def _set(future: Future[ItemResult], result: ItemResult | Exception) -> None:
+    if isinstance(result, ItemResult):
+        future.set_result(result)
+    else:
+        future.set_exception(result)
 
 
 def _results(work: bytes, units: Sequence[bytes], jobs: int) -> dict[int, ItemResult | Exception]:
