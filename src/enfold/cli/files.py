@@ -8,8 +8,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from os import urandom
 from pathlib import Path
-from secrets import token_hex
 from typing import Annotated, Any, TypeAlias
 
 from cyclopts import Parameter
@@ -136,7 +136,7 @@ def _write(target: Path, data: bytes, staged: dict[Path, Path]) -> None:
         # A device or a pipe is written to, not replaced by a file. A folder raises an error.
         target.write_bytes(data)
         return
-    temporary = target.with_name(f".enfold-{token_hex(8)}")
+    temporary = target.with_name(f".enfold-{urandom(8).hex()}")
     staged[temporary] = target
     temporary.write_bytes(data)
     if target.exists():

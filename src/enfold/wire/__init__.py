@@ -69,12 +69,10 @@ MESSAGES = anthropic.NAME
 AUTO = "auto"
 """In place of a dialect's name: the dialect is detected."""
 _DEFAULT = openai.WIRE
-_OVERFLOW = re.compile(
-    "|".join(
-        wording for module in (openai, anthropic, gemini) for wording in module.OVERFLOW_WORDINGS
-    ),
-    re.IGNORECASE,
+_OVERFLOW = "|".join(
+    wording for module in (openai, anthropic, gemini) for wording in module.OVERFLOW_WORDINGS
 )
+"""A pattern, compiled for the first error: that takes some milliseconds."""
 
 
 def get(name: str) -> Dialect:
@@ -122,23 +120,20 @@ def find_upstream(path: str, headers: Iterable[tuple[bytes, bytes]]) -> str:
 
 def says_overflow(text: str) -> bool:
     """Return True if a provider's error says that the request is too long for the model."""
-    return _OVERFLOW.search(text) is not None
+    return re.search(_OVERFLOW, text, re.IGNORECASE) is not None
 
 
-_NAMED_LIMITS = tuple(
-    re.compile(pattern, re.IGNORECASE | re.DOTALL)
-    for pattern in (
-        r"maximum context length (?:is|of) (?:only )?([\d,]+)",
-        r"tokens > ([\d,]+) maximum",
-        r"number of tokens allowed \(?([\d,]+)",
-        r"maximum prompt length is ([\d,]+)",
-        r"context (?:length|window|size|limit) (?:of|is) (?:only )?([\d,]+)",
-        r"exceed context limit: [^.]* > ([\d,]+)",
-        r"available context size \(?([\d,]+)",
-        r"context (?:length|window|size) \(([\d,]+)",
-        r'"n_ctx": ?([\d,]+)',
-        r"model'?s? max(?:imum)? (?:length|limit)[^\d]{0,20}([\d,]+)",
-    )
+_NAMED_LIMITS = (
+    r"maximum context length (?:is|of) (?:only )?([\d,]+)",
+    r"tokens > ([\d,]+) maximum",
+    r"number of tokens allowed \(?([\d,]+)",
+    r"maximum prompt length is ([\d,]+)",
+    r"context (?:length|window|size|limit) (?:of|is) (?:only )?([\d,]+)",
+    r"exceed context limit: [^.]* > ([\d,]+)",
+    r"available context size \(?([\d,]+)",
+    r"context (?:length|window|size) \(([\d,]+)",
+    r'"n_ctx": ?([\d,]+)',
+    r"model'?s? max(?:imum)? (?:length|limit)[^\d]{0,20}([\d,]+)",
 )
 """Patterns in which errors name the model's window, in tokens."""
 _SMALLEST_WINDOW = 1_000
@@ -148,7 +143,7 @@ _SMALLEST_WINDOW = 1_000
 def overflow_limit(text: str) -> int | None:
     """Return the window that a provider's error names, in tokens; None if it names none."""
     for pattern in _NAMED_LIMITS:
-        if found := pattern.search(text):
+        if found := re.search(pattern, text, re.IGNORECASE | re.DOTALL):
             window = int(found[1].replace(",", ""))
             return window if window >= _SMALLEST_WINDOW else None
     return None
