@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import json
 import sys
 import tempfile
 from collections import Counter
@@ -23,6 +24,7 @@ from typing import Any
 import httpx
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
+from hypothesis.errors import Unsatisfiable
 from schemathesis.generation import GenerationMode
 
 from enfold.engine.verification import verify
@@ -97,30 +99,58 @@ async def _verified(url: str) -> int:
 
 def prepare(address: str) -> Any:
     """Store the session that no request names; return its messages."""
-    for name in (CANARY, "festival"):
-        httpx.post(f"{address}/api/sessions", json={"id": name}, timeout=60)
+    _store(address, CANARY)
+    return httpx.get(f"{address}/api/sessions/{CANARY}/messages", timeout=60).json()
+
+
+def _store(address: str, name: str) -> None:
+    """Store a session with messages if there is none of this name."""
+    if httpx.post(f"{address}/api/sessions", json={"id": name}, timeout=60).is_success:
         messages = [{"role": "user", "content": f"message {n}"} for n in range(50)]
         httpx.post(
             f"{address}/api/sessions/{name}/messages", json={"messages": messages}, timeout=60
         )
-    return httpx.get(f"{address}/api/sessions/{CANARY}/messages", timeout=60).json()
 
 
 def send(address: str, requests: int, start: int) -> Counter[int]:
-    """Send about that many requests, as many to each operation; return the statuses."""
+    """Send that many requests, about as many to each operation; return the statuses.
+
+    Every second request to the API names a session, a message and other things that exist.
+    """
     found: Iterable[Any] = schema.get_all_operations()
     operations = [result.ok() for result in found]
-    each = max(1, requests // (len(operations) + len(PROXIED)))
     statuses: Counter[int] = Counter()
     with httpx.Client(base_url=address, timeout=60) as client:
-        for operation in operations:
-            for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
-                cases = operation.as_strategy(generation_mode=mode)
-                with contextlib.suppress(Exception):  # an operation without invalid requests
-                    _run(cases, each // 2, start, partial(_call, address, statuses))
-        for path in PROXIED:
-            _run(_BODY, each, start, partial(_proxy, client, path, statuses))
+        while statuses.total() < requests:
+            left = requests - statuses.total()
+            each = -(-left // (len(operations) + len(PROXIED)))
+            for operation in operations:
+                call = partial(_call, address, _existing(address), statuses)
+                valid = operation.as_strategy(generation_mode=GenerationMode.POSITIVE)
+                _run(valid, each, start, call)
+                with contextlib.suppress(Unsatisfiable):  # an operation without invalid requests
+                    invalid = operation.as_strategy(generation_mode=GenerationMode.NEGATIVE)
+                    _run(invalid, each // 2, start, call)
+            for path in PROXIED:
+                _run(_BODY, each, start, partial(_proxy, client, path, statuses))
+            start += 1
     return statuses
+
+
+def _existing(address: str) -> dict[str, list[str]]:
+    """Return the names of things that exist, by the parameter of a path."""
+    for name in ("festival", "fair"):
+        _store(address, name)
+    httpx.put(f"{address}/api/profiles/main", json={"provider": "openai", "model": "gpt-4o"})
+    listed = httpx.get(f"{address}/api/sessions/festival/messages", timeout=60).json()
+    summaries = httpx.get(f"{address}/api/sessions/festival/summaries", timeout=60).json()
+    return {
+        "session": ["festival", "fair"],
+        "message": [each["id"] for each in listed["messages"]],
+        "summary": [each["id"] for each in summaries],
+        "model": ["gpt-4o"],
+        "profile": ["main"],
+    }
 
 
 def _run(
@@ -143,13 +173,18 @@ def _run(
     run()
 
 
-def _call(address: str, statuses: Counter[int], case: Any) -> None:
-    answer = case.call(base_url=address)
+def _call(address: str, existing: dict[str, list[str]], statuses: Counter[int], case: Any) -> None:
+    if (number := statuses.total()) % 2:
+        for name in case.path_parameters or ():
+            if names := existing.get(name):
+                case.path_parameters[name] = names[number % len(names)]
+    answer = case.call(base_url=address, timeout=60)
     _count(answer.status_code, f"{case.method} {case.path}", answer.text, statuses)
 
 
 def _proxy(client: httpx.Client, path: str, statuses: Counter[int], body: Any) -> None:
-    answer = client.post(path, json=body, headers={"authorization": "Bearer k"})
+    headers = {"authorization": "Bearer k", "content-type": "application/json"}
+    answer = client.post(path, content=json.dumps(body), headers=headers)
     _count(answer.status_code, path, answer.text, statuses)
 
 
