@@ -5,9 +5,9 @@ above the number that is answered at once wait for their turn. One above the oth
 answered with 503 and the time after which it may be repeated. Health checks are always answered at
 once.
 
-At most `computing` of these requests compute at a time, and callers take turns: a
-caller with many requests does not delay those of a caller with one. Large requests compute in
-threads, and have turns of their own.
+At most `computing` of these requests compute at a time, and the caller that has computed least of
+late comes first: a caller with many requests does not delay those of a caller with one. Large
+requests compute in threads, and have turns of their own.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from time import monotonic
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -27,6 +28,8 @@ ALWAYS_ANSWERED = frozenset({"/healthz", "/readyz"})
 """Paths that no limit holds up: a busy server is not a dead one."""
 _PROVIDER_KEYS = (b"authorization", b"x-api-key", b"x-goog-api-key", b"api-key")
 _RETRY_SECONDS = 1.0
+_LEAST_USE = 0.001
+"""Seconds of a caller below which they are forgotten."""
 _MB = 2**20
 
 
@@ -51,9 +54,9 @@ class LoadLimits:
     """The time after which a request no longer counts as computing."""
     large_bytes: int = 1 * _MB
     """A body from this size on is large."""
-    large_requests: int = 2
-    """Large requests that are worked on at once, one per caller."""
-    large_seconds: float = 10.0
+    large_requests: int = 1
+    """Large requests that are worked on at once: each takes half of the interpreter's time."""
+    large_seconds: float = 20.0
     """The time that a large request waits for its turn."""
 
 
@@ -138,14 +141,14 @@ class LoadGuard:
     async def start_computing(self, key: bytes | str) -> Callable[[], None]:
         """Wait for a compute place; return the function that releases it."""
         await self._computing.take(key)
-        given_back = False
+        begun, given_back = monotonic(), False
 
         def give_back() -> None:
             nonlocal given_back
             if not given_back:
                 given_back = True
                 timer.cancel()
-                self._computing.give_back()
+                self._computing.give_back(key, monotonic() - begun)
 
         loop = asyncio.get_running_loop()
         timer = loop.call_later(self._limits.computing_seconds, give_back)
@@ -192,12 +195,14 @@ class LoadGuard:
 
 
 class _FairSemaphore:
-    """A semaphore that serves callers in turn, one request of each at a time."""
+    """A semaphore that serves the caller first that has used the least time of late."""
 
     def __init__(self, count: int) -> None:
         self._free = count
         self._waiting: dict[bytes | str, deque[asyncio.Future[None]]] = {}
-        """The caller whose turn is next comes first."""
+        self._used: dict[bytes | str, float] = {}
+        """Seconds of each caller, halved every second."""
+        self._halved = monotonic()
 
     async def take(self, key: bytes | str) -> None:
         """Wait for a place."""
@@ -210,17 +215,21 @@ class _FairSemaphore:
             await place
         except asyncio.CancelledError:
             if place.done() and not place.cancelled():
-                self.give_back()
+                self.give_back(key, 0.0)
             raise
 
-    def give_back(self) -> None:
-        """Give the place to the next in line."""
+    def give_back(self, key: bytes | str, seconds: float) -> None:
+        """Count the seconds that a place was used for; give it to the next in line."""
+        self._used[key] = self._used.get(key, 0.0) + seconds
+        if (now := monotonic()) - self._halved > 1:
+            self._halved = now
+            self._used = {each: used / 2 for each, used in self._used.items() if used > _LEAST_USE}
         while self._waiting:
-            key = next(iter(self._waiting))
-            places = self._waiting.pop(key)
+            first = min(self._waiting, key=lambda each: self._used.get(each, 0.0))
+            places = self._waiting.pop(first)
             place = places.popleft()
             if places:
-                self._waiting[key] = places
+                self._waiting[first] = places  # behind callers that have used the same time
             if not place.done():  # else its request was cancelled
                 place.set_result(None)
                 return
