@@ -35,7 +35,11 @@ RULES = {
         "tests/engine/test_last_resort.py",
         "tests/test_stateless.py",
     ),
-    "condensation.py": ("tests/test_condensation.py", "tests/strategies/test_contract.py"),
+    "condensation.py": (
+        "tests/test_condensation.py",
+        "tests/test_acceptance.py",
+        "tests/strategies/test_contract.py",
+    ),
     "ledger.py": ("tests/test_ledger.py", "tests/test_recipes.py", "tests/test_references.py"),
     "history.py": ("tests/test_history.py",),
     "identity.py": ("tests/test_identity.py",),

@@ -143,6 +143,9 @@ def test_savings_at_unknown_prices_are_unknown() -> None:
     unknown = savings(100, 50, None)
     assert (unknown.next_turn, unknown.after(1), unknown.pays_off_after) == (None, None, None)
     assert savings(100, 50, SONNET, cost=None).after(2) is None
+    reads_only = savings(100, 50, Prices(cache_reads=0.3), cached=True)
+    assert reads_only.next_turn is None
+    assert reads_only.later_turn == pytest.approx(50 * 0.3 / 1_000_000)
     assert Savings(-1.0, 0.0).pays_off_after is None
 
 
