@@ -55,6 +55,7 @@ RULES = {
     "strategies/lossless/results.py": (
         "tests/strategies/lossless/test_repeats.py",
         "tests/strategies/lossless/test_obsolete.py",
+        "tests/strategies/lossless/test_reencoded_results.py",
     ),
     "receipt.py": ("tests/receipt",),
     "llm/costs.py": (
