@@ -313,7 +313,10 @@ async def test_a_caller_holds_a_limited_number_of_bytes() -> None:
 
 
 async def test_large_requests_wait_for_their_turn() -> None:
-    load = LoadGuard(Response(), LoadLimits(large_bytes=10, large_requests=1, large_seconds=0.05))
+    limits = LoadLimits(
+        large_bytes=10, large_requests=1, large_seconds=0.05, large_turn_seconds=600
+    )
+    load = LoadGuard(Response(), limits)
     async with load.turn("ann", 9), load.turn("ann", 10):
         with pytest.raises(OverloadError):
             async with load.turn("ben", 10):
@@ -321,6 +324,17 @@ async def test_large_requests_wait_for_their_turn() -> None:
         async with load.turn("ben", 9):
             pass
     async with load.turn("ben", 10):
+        pass
+
+
+async def test_a_large_request_that_takes_long_lets_others_have_their_turn() -> None:
+    limits = LoadLimits(
+        large_bytes=10, large_requests=1, large_seconds=600, large_turn_seconds=0.01
+    )
+    load = LoadGuard(Response(), limits)
+    async with load.turn("ann", 10), load.turn("ben", 10), load.turn("ann", 10):
+        pass
+    async with load.turn("ann", 10):
         pass
 
 

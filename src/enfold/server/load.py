@@ -58,6 +58,8 @@ class LoadLimits:
     """Large requests that are worked on at once: each takes half of the interpreter's time."""
     large_seconds: float = 20.0
     """The time that a large request waits for its turn."""
+    large_turn_seconds: float = 5.0
+    """The time after which the next large request has its turn: this one may wait for a model."""
 
 
 class LoadGuard:
@@ -131,28 +133,20 @@ class LoadGuard:
             await self._places.acquire()
             return
         try:
-            async with asyncio.timeout(self._limits.wait_seconds), AsyncExitStack() as taken:
-                await taken.enter_async_context(own)
-                await self._places.acquire()
-                taken.pop_all()
+            async with asyncio.timeout(self._limits.wait_seconds):
+                await _acquire_both(own, self._places)
         except TimeoutError:
             raise _overload("other requests are in progress") from None
 
     async def start_computing(self, key: bytes | str) -> Callable[[], None]:
         """Wait for a compute place; return the function that releases it."""
         await self._computing.take(key)
-        begun, given_back = monotonic(), False
+        begun = monotonic()
 
         def give_back() -> None:
-            nonlocal given_back
-            if not given_back:
-                given_back = True
-                timer.cancel()
-                self._computing.give_back(key, monotonic() - begun)
+            self._computing.give_back(key, monotonic() - begun)
 
-        loop = asyncio.get_running_loop()
-        timer = loop.call_later(self._limits.computing_seconds, give_back)
-        return give_back
+        return _call_once_within(self._limits.computing_seconds, give_back)
 
     def hold(self, key: bytes | str, size: int) -> None:
         """Count bytes of a body; raise `OverloadError` if too many are held."""
@@ -182,16 +176,45 @@ class LoadGuard:
             yield
             return
         own = self._callers_turns.setdefault(key, asyncio.Semaphore(1))
-        async with AsyncExitStack() as turns:
-            try:
-                async with asyncio.timeout(self._limits.large_seconds):
-                    await turns.enter_async_context(own)
-                    await turns.enter_async_context(self._turns)
-            except TimeoutError:
-                raise _overload("other large requests are in progress") from None
+        try:
+            async with asyncio.timeout(self._limits.large_seconds):
+                await _acquire_both(own, self._turns)
+        except TimeoutError:
+            raise _overload("other large requests are in progress") from None
+
+        def give_back() -> None:
+            self._turns.release()
+            own.release()
+            if not own.locked() and self._callers_turns.get(key) is own:
+                del self._callers_turns[key]
+
+        give_back_once = _call_once_within(self._limits.large_turn_seconds, give_back)
+        try:
             yield
-        if not own.locked():
-            self._callers_turns.pop(key, None)
+        finally:
+            give_back_once()
+
+
+async def _acquire_both(first: asyncio.Semaphore, second: asyncio.Semaphore) -> None:
+    async with AsyncExitStack() as taken:
+        await taken.enter_async_context(first)
+        await second.acquire()
+        taken.pop_all()
+
+
+def _call_once_within(seconds: float, work: Callable[[], None]) -> Callable[[], None]:
+    """Return a function that does work once; a timer does it if nothing calls the function."""
+    is_done = False
+
+    def call() -> None:
+        nonlocal is_done
+        if not is_done:
+            is_done = True
+            timer.cancel()
+            work()
+
+    timer = asyncio.get_running_loop().call_later(seconds, call)
+    return call
 
 
 class _FairSemaphore:
