@@ -10,7 +10,7 @@ import pytest
 import enfold
 from enfold.errors import BlockedError
 from tests.cli.conftest import Enfold
-from tests.cli.processes import run_in_pipes, run_on_terminal
+from tests.cli.processes import run_on_terminal
 
 
 def test_an_empty_database_says_what_to_do(stored: Enfold) -> None:
@@ -154,14 +154,12 @@ def test_a_deleted_session_is_gone(festival: Enfold) -> None:
 
 @pytest.mark.parametrize(("typed", "left"), [(b"y\n", 0), (b"n\n", 1), (b"\n", 1)], ids=repr)
 def test_a_terminal_is_asked_before_a_session_is_deleted(
-    typed: bytes, left: int, sample: Path, tmp_path: Path
+    typed: bytes, left: int, festival: Enfold
 ) -> None:
-    db = f"sqlite:///{tmp_path / 'a.db'}"
-    assert run_in_pipes("import", sample, "--session", "s", "--db", db).code == 0
-    code, shown = run_on_terminal("sessions", "delete", "s", "--db", db, typed=typed)
+    code, shown = run_on_terminal("sessions", "delete", "festival", typed=typed)
     assert code == 0
-    assert "Delete session 's' and its whole history? [y/N]" in shown
-    assert len(run_in_pipes("sessions", "--json", "--db", db).json) == left
+    assert "Delete session 'festival' and its whole history? [y/N]" in shown
+    assert len(festival("sessions", "--json").json) == left
 
 
 @pytest.mark.parametrize(
