@@ -2,9 +2,11 @@
 
     python benchmarks/presets.py [--share 0.4] [--sessions N] [--most-tokens N]
 
-Sessions come from the folder that ENFOLD_DATA names. The built-in summarizer stands in for a model,
-and its calls are counted. A session is condensed to a share of its tokens. Words kept: sentences of
-users, without the text of agents around them, that are in the result word for word.
+Sessions come from the folder that ENFOLD_DATA names. The built-in summarizer stands in for a model;
+its calls are counted, at the prices of gpt-4o-mini. There is no profile, so `cost` calls no model.
+A session is condensed to a share of its tokens; sessions whose system messages and last user
+message take more than that do not count among the targets. Words kept: sentences of users, without
+the text of agents around them, that are in the result word for word.
 """
 
 from __future__ import annotations
@@ -14,28 +16,32 @@ import asyncio
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import enfold
 from enfold import wire
 from enfold.jsontext import loads
+from enfold.llm.costs import BilledTokens, cost_of, prices
 from enfold.messages import Conversation, Message, text_of
 from enfold.strategies import presets
 from enfold.summaries import Summary, SummaryRequest
 from enfold.summaries.local import LocalSummarizer
+from enfold.summaries.prompts import build
 from enfold.text.harness import person_text
-from enfold.tokens import count_conversation, warm
+from enfold.tokens import count_conversation, get, warm
 
 sys.path.insert(0, str(Path(__file__).parent))
 from recorded import AGENTS, DATA
+from targets import fixed_tokens
 
 TOKENIZER = "o200k_base"
+PRICES = prices("openai", "gpt-4o-mini")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
 class CountingSummarizer:
-    """The built-in summarizer, with a count of its calls."""
+    """The built-in summarizer, with a count of its calls and the price of a model."""
 
     def __init__(self) -> None:
         self._local = LocalSummarizer()
@@ -46,7 +52,10 @@ class CountingSummarizer:
     async def summarize(self, request: SummaryRequest) -> Summary:
         """Count the call and write the summary."""
         self.calls += 1
-        return await self._local.summarize(request)
+        written = await self._local.summarize(request)
+        prompt = build(request)
+        sent = sum(get(TOKENIZER).count_many([prompt.system, prompt.user]))
+        return replace(written, cost=cost_of(PRICES, BilledTokens(sent, written.tokens)).total)
 
 
 @dataclass
@@ -56,7 +65,7 @@ class PresetFigures:
     before: int = 0
     after: int = 0
     met: int = 0
-    runs: int = 0
+    possible: int = 0
     calls: int = 0
     cost: float = 0.0
     seconds: float = 0.0
@@ -101,7 +110,7 @@ async def measure(name: str, conversations: Sequence[Conversation], share: float
         figures.before += before
         figures.after += done.report.tokens_after
         figures.met += done.report.tokens_after <= target
-        figures.runs += 1
+        figures.possible += fixed_tokens(conversation) <= target
         figures.calls += writer.calls
         figures.cost += done.report.cost or 0.0
         figures.seconds += done.report.seconds
@@ -125,9 +134,9 @@ async def main() -> None:
     for name in presets.BUILT_IN:
         each = await measure(name, found, options.share)
         print(
-            f"| {name} | {1 - each.after / max(1, each.before):.0%} | {each.met} of {each.runs} | "
-            f"{each.calls} | ${each.cost:.2f} | {each.kept / max(1, each.sentences):.0%} | "
-            f"{each.seconds:.1f} |",
+            f"| {name} | {1 - each.after / max(1, each.before):.0%} | "
+            f"{each.met} of {each.possible} | {each.calls} | ${each.cost:.3f} | "
+            f"{each.kept / max(1, each.sentences):.0%} | {each.seconds:.1f} |",
             flush=True,
         )
 
