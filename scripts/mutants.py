@@ -93,6 +93,10 @@ EXPLAINED = {
         "engine/recall.py",
         "return self._left < max(_MIN_PASSAGE, _REST * self._limit.tokens)",
     ): "differs only where the space that is left equals the minimum to the token",
+    (
+        "engine/recall.py",
+        "if needed <= self._left or not self._chosen:",
+    ): "differs only where a passage takes the space that is left to the token",
 }
 """Changes that change nothing: module and line, and the reason."""
 

@@ -78,6 +78,9 @@ def test_the_last_user_message_is_one_of_a_person() -> None:
     messages = [system("s"), user("a"), assistant("", call("1")), only_result]
     assert last_user_message(messages) == 1
     assert last_user_message([assistant("b")]) is None
+    added = user("<system-reminder>The file has changed.</system-reminder>")
+    assert last_user_message([user("a"), assistant("b"), added]) == 0
+    assert last_user_message([assistant("b"), added]) == 1
 
 
 def test_an_open_loop_begins_after_the_last_user_message() -> None:
