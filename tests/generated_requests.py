@@ -141,7 +141,8 @@ def _existing(address: str) -> dict[str, list[str]]:
     """Return the names of things that exist, by the parameter of a path."""
     for name in ("festival", "fair"):
         _store(address, name)
-    httpx.put(f"{address}/api/profiles/main", json={"provider": "openai", "model": "gpt-4o"})
+    fields = {"provider": "openai", "model": "gpt-4o"}
+    httpx.put(f"{address}/api/profiles/main", json={"fields": fields}, timeout=60)
     listed = httpx.get(f"{address}/api/sessions/festival/messages", timeout=60).json()
     summaries = httpx.get(f"{address}/api/sessions/festival/summaries", timeout=60).json()
     return {

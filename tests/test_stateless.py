@@ -246,6 +246,8 @@ async def test_typed_words_count_more_than_the_length_of_the_last_answer() -> No
     done = await enfold.condense(chat, "native", target=target)
     assert done.report.tokens_after <= target
     assert all(text in str(done.messages) for text in typed)
+    wider = await enfold.condense(chat, "native", target=target * 2)
+    assert answers[-1] in str(wider.messages)  # there is room for it
 
 
 async def test_a_conversation_that_fits_its_window_has_no_warning() -> None:
