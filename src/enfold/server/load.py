@@ -5,9 +5,9 @@ above the number that is answered at once wait for their turn. One above the oth
 answered with 503 and the time after which it may be repeated. Health checks are always answered at
 once.
 
-At most `computing` of these requests compute at a time, and the caller that has computed least of
-late comes first: a caller with many requests does not delay those of a caller with one. Large
-requests compute in threads, and have turns of their own.
+At most `computing` of these requests compute at a time, and callers take turns: a
+caller with many requests does not delay those of a caller with one. Large requests compute in
+threads, and have turns of their own.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from time import monotonic
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -28,8 +27,6 @@ ALWAYS_ANSWERED = frozenset({"/healthz", "/readyz"})
 """Paths that no limit holds up: a busy server is not a dead one."""
 _PROVIDER_KEYS = (b"authorization", b"x-api-key", b"x-goog-api-key", b"api-key")
 _RETRY_SECONDS = 1.0
-_LEAST_USE = 0.001
-"""Seconds of a caller below which they are forgotten."""
 _MB = 2**20
 
 
@@ -54,9 +51,9 @@ class LoadLimits:
     """The time after which a request no longer counts as computing."""
     large_bytes: int = 1 * _MB
     """A body from this size on is large."""
-    large_requests: int = 1
-    """Large requests that are worked on at once: each takes half of the interpreter's time."""
-    large_seconds: float = 20.0
+    large_requests: int = 2
+    """Large requests that are worked on at once, one per caller."""
+    large_seconds: float = 10.0
     """The time that a large request waits for its turn."""
     large_turn_seconds: float = 5.0
     """The time after which the next large request has its turn: this one may wait for a model."""
@@ -141,12 +138,7 @@ class LoadGuard:
     async def start_computing(self, key: bytes | str) -> Callable[[], None]:
         """Wait for a compute place; return the function that releases it."""
         await self._computing.take(key)
-        begun = monotonic()
-
-        def give_back() -> None:
-            self._computing.give_back(key, monotonic() - begun)
-
-        return _call_once_within(self._limits.computing_seconds, give_back)
+        return _call_once_within(self._limits.computing_seconds, self._computing.give_back)
 
     def hold(self, key: bytes | str, size: int) -> None:
         """Count bytes of a body; raise `OverloadError` if too many are held."""
@@ -218,14 +210,12 @@ def _call_once_within(seconds: float, work: Callable[[], None]) -> Callable[[], 
 
 
 class _FairSemaphore:
-    """A semaphore that serves the caller first that has used the least time of late."""
+    """A semaphore that serves callers in turn, one request of each at a time."""
 
     def __init__(self, count: int) -> None:
         self._free = count
         self._waiting: dict[bytes | str, deque[asyncio.Future[None]]] = {}
-        self._used: dict[bytes | str, float] = {}
-        """Seconds of each caller, halved every second."""
-        self._halved = monotonic()
+        """The caller whose turn is next comes first."""
 
     async def take(self, key: bytes | str) -> None:
         """Wait for a place."""
@@ -238,21 +228,17 @@ class _FairSemaphore:
             await place
         except asyncio.CancelledError:
             if place.done() and not place.cancelled():
-                self.give_back(key, 0.0)
+                self.give_back()
             raise
 
-    def give_back(self, key: bytes | str, seconds: float) -> None:
-        """Count the seconds that a place was used for; give it to the next in line."""
-        self._used[key] = self._used.get(key, 0.0) + seconds
-        if (now := monotonic()) - self._halved > 1:
-            self._halved = now
-            self._used = {each: used / 2 for each, used in self._used.items() if used > _LEAST_USE}
+    def give_back(self) -> None:
+        """Give the place to the next in line."""
         while self._waiting:
-            first = min(self._waiting, key=lambda each: self._used.get(each, 0.0))
-            places = self._waiting.pop(first)
+            key = next(iter(self._waiting))
+            places = self._waiting.pop(key)
             place = places.popleft()
             if places:
-                self._waiting[first] = places  # behind callers that have used the same time
+                self._waiting[key] = places
             if not place.done():  # else its request was cancelled
                 place.set_result(None)
                 return
