@@ -13,6 +13,7 @@ async def test_colours_are_remembered(page: Page, server: Process) -> None:
     await page.get_by_role("button", name="Colours: auto").click()
     await page.get_by_role("button", name="Colours: light").click()
     await expect(page.locator("body.body--dark")).to_be_attached()
+    await page.wait_for_function("document.cookie.includes('enfold-scheme=dark')")
     await page.reload()
     await expect(page.get_by_role("button", name="Colours: dark")).to_be_visible()
     await expect(page.locator("body.body--dark")).to_be_attached()

@@ -50,6 +50,23 @@ async def test_sessions_created_elsewhere_are_listed(page: Page, server: Process
     await expect(listed(page)).to_contain_text("Made by a program")
 
 
+async def test_a_row_stays_the_same_while_sessions_change(
+    page: Page, server: Process, api: Api
+) -> None:
+    for number in range(3):
+        api.session(f"s{number}", user("x"), title=f"Row {number}")
+    await page.goto(server.address)
+    button = page.get_by_role("button", name="Actions for Row 0")
+    await button.evaluate("element => { element.dataset.first = 'true' }")
+    await expect(listed(page).get_by_role("listitem").first).to_contain_text("Row 2")
+    api.append("s0", assistant("y"))
+    api.session("s3", user("x"), title="Row 3")
+    rows = listed(page).get_by_role("listitem")
+    for place, text in enumerate(("Row 3", "Row 02 messages", "Row 2", "Row 1")):
+        await expect(rows.nth(place)).to_contain_text(text)
+    await expect(button).to_have_attribute("data-first", "true")
+
+
 async def test_a_session_is_deleted_only_after_a_confirmation(
     page: Page, server: Process, api: Api
 ) -> None:

@@ -137,6 +137,22 @@ async def start_session(window: Window) -> str:
     return made.id
 
 
+class _SessionRow:
+    """A row of the list, with the session that it shows."""
+
+    def __init__(self, element: ui.element, content: ui.html, button: ui.button) -> None:
+        self.element = element
+        self.button = button
+        self._content = content
+
+    def show(self, session: SessionRecord) -> None:
+        """Show a session, which may have changed."""
+        self.session = session
+        title = session.title or session.id
+        self._content.set_content(_row_markup(session, title))
+        self.button.props["aria-label"] = f"Actions for {title}"
+
+
 class SessionList:
     """The list of sessions, its search field and the button for a new one."""
 
@@ -145,6 +161,9 @@ class SessionList:
         self._current = current
         self._last: SessionRecord | None = None
         self._newest: list[SessionRecord] = []
+        self._rows: dict[str, _SessionRow] = {}
+        """The rows that are drawn, by session."""
+        self._has_more = False
         self._is_search = False
         self._menu_shown: ui.menu | None = None
 
@@ -194,7 +213,7 @@ class SessionList:
         )
         value = client_of if kind == "client" else _model_of
         self._is_search = True
-        self._list.clear()
+        self._clear()
         with self._list:
             with ui.element("div").classes("ef-row ef-small").props("role=status"):
                 ui.label(f"{kind.capitalize()}: {name}").classes("ef-grow ef-wrap")
@@ -221,7 +240,14 @@ class SessionList:
         self._show_newest(await self._read())
 
     def _show_newest(self, newest: list[SessionRecord]) -> None:
-        self._list.clear()
+        has_more = len(newest) == _SHOWN
+        is_drawn = bool(self._rows) and len(self._rows) == len(self._newest)
+        is_list = not self._is_search and self._last is None
+        if is_drawn and is_list and has_more == self._has_more:
+            self._update(newest)
+            return
+        self._clear()
+        self._has_more = has_more
         self._last = None
         self._menu_shown = None
         self._is_search = False
@@ -240,6 +266,25 @@ class SessionList:
         # A long list takes longer to draw than the page: its end comes after the page is shown.
         ui.timer(0.05, draw_rest, once=True)
 
+    def _clear(self) -> None:
+        self._list.clear()
+        self._rows.clear()
+
+    def _update(self, newest: list[SessionRecord]) -> None:
+        """Change the rows that differ. The others stay, so that no click on them is lost."""
+        self._newest = newest
+        for gone in self._rows.keys() - {each.id for each in newest}:
+            self._rows.pop(gone).element.delete()
+        for index, each in enumerate(newest):
+            row = self._rows.get(each.id)
+            if row is None:
+                with self._list:
+                    row = self._row(each)
+            else:
+                row.show(each)
+            if self._list.default_slot.children[index] is not row.element:
+                row.element.move(target_index=index)
+
     async def _follow(self) -> None:
         """Refresh the list if it changed; search results, further pages and an open menu stay."""
         if self._is_in_use():
@@ -250,7 +295,8 @@ class SessionList:
             self._show_newest(newest)
 
     def _is_in_use(self) -> bool:
-        has_open_menu = self._menu_shown is not None and bool(self._menu_shown.value)
+        menu = self._menu_shown
+        has_open_menu = menu is not None and not menu.is_deleted and bool(menu.value)
         return self._is_search or self._last is not None or has_open_menu
 
     async def _read(self, after: SessionRecord | None = None) -> list[SessionRecord]:
@@ -274,20 +320,21 @@ class SessionList:
 
             more.on_click(show_more)
 
-    def _row(self, session: SessionRecord) -> None:
-        title = session.title or session.id
-        with ui.element("div").classes("ef-session-row").props("role=listitem"):
+    def _row(self, session: SessionRecord) -> _SessionRow:
+        with ui.element("div").classes("ef-session-row").props("role=listitem") as element:
             with ui.link(target=path_of(session.id)).classes("ef-session") as link:
-                ui.html(_row_markup(session, title), sanitize=False)
+                content = ui.html("", sanitize=False)
             if session.id == self._current:
                 link.props("aria-current=page")
-            self._menu(session, title)
+            button = ui.button(icon="more_vert").props("flat round dense size=sm")
+            button.props("aria-haspopup=menu")
+        row = self._rows[session.id] = _SessionRow(element, content, button)
+        row.show(session)
+        self._add_menu(row)
+        return row
 
-    def _menu(self, session: SessionRecord, title: str) -> None:
-        """Show a menu button. There may be many, so the menu is built on the first click."""
-        button = ui.button(icon="more_vert").props("flat round dense size=sm aria-haspopup=menu")
-        button.props["aria-label"] = f"Actions for {title}"
-
+    def _add_menu(self, row: _SessionRow) -> None:
+        """Open a menu by the row's button. There may be many, so it is built on the first click."""
         menu: ui.menu | None = None
 
         def show_menu() -> None:
@@ -298,16 +345,18 @@ class SessionList:
             self._menu_shown = menu
 
         def make_menu() -> ui.menu:
-            with button, ui.menu().props("auto-close no-parent-event") as made:
-                ui.menu_item("Summarize conversation history", lambda: _summarize(session))
-                ui.menu_item("Full history", lambda: ui.navigate.to(path_of(session.id, "history")))
-                ui.menu_item("Rename", lambda: self._rename(session))
-                ui.menu_item("Export", lambda: self._export(session))
+            with row.button, ui.menu().props("auto-close no-parent-event") as made:
+                ui.menu_item("Summarize conversation history", lambda: _summarize(row.session))
+                ui.menu_item(
+                    "Full history", lambda: ui.navigate.to(path_of(row.session.id, "history"))
+                )
+                ui.menu_item("Rename", lambda: self._rename(row.session))
+                ui.menu_item("Export", lambda: self._export(row.session))
                 ui.separator()
-                ui.menu_item("Delete", lambda: self._delete(session)).classes("ef-bad")
+                ui.menu_item("Delete", lambda: self._delete(row.session)).classes("ef-bad")
             return made
 
-        button.on_click(show_menu)
+        row.button.on_click(show_menu)
 
     async def _start(self) -> None:
         ui.navigate.to(path_of(await start_session(self._window)))
@@ -352,7 +401,7 @@ class SessionList:
         named = await engine.sessions(namespace=namespace, limit=_SEARCHED)
         hits = await engine.search(words, namespace=namespace, limit=_HITS)
         self._is_search = True
-        self._list.clear()
+        self._clear()
         with self._list:
             for each in named:
                 if words.lower() in (each.title or each.id).lower():
