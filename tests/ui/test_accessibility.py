@@ -32,9 +32,6 @@ PAGES = (
     "/nowhere",
 )
 _RUN = "axe.run(document, {resultTypes: ['violations']})"
-_COLOUR_RULES = ["color-contrast", "link-in-text-block"]
-_RUN_ON_COLOURS = f"axe.run(document, {{resultTypes: ['violations'], runOnly: {_COLOUR_RULES}}})"
-"""In dark a page differs from itself in light by its colours only."""
 
 
 @pytest.fixture(scope="session")
@@ -61,10 +58,10 @@ def axe() -> str:
     return Path(script).read_text("utf-8")
 
 
-async def serious(page: Page, axe: str, *, dark: bool) -> list[str]:
+async def serious(page: Page, axe: str) -> list[str]:
     """Return the critical and serious findings of a page."""
     await page.evaluate(axe)
-    found = await page.evaluate(_RUN_ON_COLOURS if dark else _RUN)
+    found = await page.evaluate(_RUN)
     return [
         f"{page.url} {rule['id']}: {node['html'][:200]}"
         for rule in found["violations"]
@@ -86,7 +83,7 @@ async def test_axe_finds_nothing_serious_on_any_page(
             await page.goto(server.address + path)
             await expect(page.get_by_role("heading", level=1)).to_be_visible()
             await page.wait_for_load_state("networkidle")
-            found += await serious(page, axe, dark=dark)
+            found += await serious(page, axe)
         assert not found, "\n".join(found)
 
 
@@ -111,17 +108,17 @@ async def test_axe_finds_nothing_serious_in_dialogs_and_on_a_compressed_session(
             opened = page.get_by_role("dialog", name=dialog)
             await expect(opened).to_be_visible()
             await page.wait_for_load_state("networkidle")
-            found += await serious(page, axe, dark=dark)
+            found += await serious(page, axe)
             await page.keyboard.press("Escape")
             await expect(opened).to_be_hidden()
         await page.keyboard.press("Control+k")
         await expect(page.get_by_role("dialog")).to_be_visible()
-        found += await serious(page, axe, dark=dark)
+        found += await serious(page, axe)
         for changes in (f"{path}/changes/{api.summaries(name)[0]['id']}", f"{path}/history"):
             await page.goto(server.address + changes)
             await expect(page.get_by_role("heading", level=1)).to_be_visible()
             await page.wait_for_load_state("networkidle")
-            found += await serious(page, axe, dark=dark)
+            found += await serious(page, axe)
         assert not found, "\n".join(found)
 
 
