@@ -17,6 +17,7 @@ from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from weakref import WeakValueDictionary
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -74,7 +75,9 @@ class LoadGuard:
         self._all_bytes = 0
         self._computing = _FairSemaphore(self._limits.computing)
         self._turns = asyncio.Semaphore(self._limits.large_requests)
-        self._callers_turns: dict[bytes | str, asyncio.Semaphore] = {}
+        self._callers_turns: WeakValueDictionary[bytes | str, asyncio.Semaphore]
+        self._callers_turns = WeakValueDictionary()
+        """Each is there as long as a request holds it or waits for it."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -177,8 +180,6 @@ class LoadGuard:
         def give_back() -> None:
             self._turns.release()
             own.release()
-            if not own.locked() and self._callers_turns.get(key) is own:
-                del self._callers_turns[key]
 
         give_back_once = _call_once_within(self._limits.large_turn_seconds, give_back)
         try:

@@ -163,7 +163,6 @@ class SessionList:
         self._newest: list[SessionRecord] = []
         self._rows: dict[str, _SessionRow] = {}
         """The rows that are drawn, by session."""
-        self._has_more = False
         self._is_search = False
         self._menu_shown: ui.menu | None = None
 
@@ -240,14 +239,13 @@ class SessionList:
         self._show_newest(await self._read())
 
     def _show_newest(self, newest: list[SessionRecord]) -> None:
-        has_more = len(newest) == _SHOWN
+        has_same_end = (len(newest) == _SHOWN) == (len(self._newest) == _SHOWN)
         is_drawn = bool(self._rows) and len(self._rows) == len(self._newest)
         is_list = not self._is_search and self._last is None
-        if is_drawn and is_list and has_more == self._has_more:
+        if is_drawn and is_list and has_same_end:
             self._update(newest)
             return
         self._clear()
-        self._has_more = has_more
         self._last = None
         self._menu_shown = None
         self._is_search = False
