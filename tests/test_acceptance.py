@@ -39,13 +39,13 @@ PLAN = Plan(
 )
 
 
-def folded(text: str) -> Condensation:
+def summarized(text: str) -> Condensation:
     entries = (KeptMessage(0), SummarizedMessages((1, 2, 3), text, 30, "test"), KeptMessage(4))
     return Condensation("test", entries)
 
 
 def test_an_answer_is_taken_with_its_receipt() -> None:
-    taken = accept(PLAN, folded("Parts src/part_1.py and src/part_2.py are read."))
+    taken = accept(PLAN, summarized("Parts src/part_1.py and src/part_2.py are read."))
     assert taken.receipt is not None
     assert taken.receipt.counts["path"] == ItemCount(2, 9, 0)
     assert taken.receipt.stated["path"] == ItemCount(2, 8, 0)
@@ -54,17 +54,17 @@ def test_an_answer_is_taken_with_its_receipt() -> None:
 
 
 def test_a_summary_without_the_users_facts_is_accepted_with_a_warning() -> None:
-    taken = accept(PLAN, folded("They talked."))
+    taken = accept(PLAN, summarized("They talked."))
     assert taken.receipt is not None
     assert taken.receipt.warnings == taken.warnings
     assert "0 of 10 (0%) path items in users' words" in taken.warnings[0]
     tight = replace(PLAN, summary_tokens=64)
-    assert accept(tight, folded("They talked.")).warnings == ()
+    assert accept(tight, summarized("They talked.")).warnings == ()
 
 
 def test_items_without_a_way_back_are_lost() -> None:
     irreversible = replace(PLAN, restorable_by=None)
-    taken = accept(irreversible, folded(" ".join(PATHS)))
+    taken = accept(irreversible, summarized(" ".join(PATHS)))
     assert taken.receipt is not None
     assert taken.receipt.counts["path"] == ItemCount(10, 0, 1)
 
@@ -94,9 +94,9 @@ def test_only_changed_parts_of_an_edited_message_have_left() -> None:
     assert made.items["path"] == {"docs/b.md": "restorable"}
 
 
-def test_the_earlier_summary_leaves_with_what_is_folded() -> None:
+def test_the_earlier_summary_leaves_with_what_is_summarized() -> None:
     plan = replace(PLAN, previous="Earlier: etc/old.conf", previous_tokens=20)
-    made = receipt_for(plan, folded("New."))
+    made = receipt_for(plan, summarized("New."))
     assert made.items["path"]["etc/old.conf"] == "restorable"
     edited = Condensation(
         "test", (*map(KeptMessage, range(3)), EditedMessage(3, CHAT[3], 2), KeptMessage(4))
@@ -107,4 +107,4 @@ def test_the_earlier_summary_leaves_with_what_is_folded() -> None:
 def test_messages_edited_before_count_by_their_originals() -> None:
     message = user("once it said docs/long.md")
     plan = replace(PLAN, originals={1: message})
-    assert "docs/long.md" in receipt_for(plan, folded("x")).items["path"]
+    assert "docs/long.md" in receipt_for(plan, summarized("x")).items["path"]

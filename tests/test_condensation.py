@@ -42,11 +42,11 @@ def answer(*entries: CondensationEntry) -> Condensation:
     return Condensation("test", entries)
 
 
-def folded(*indexes: int, text: str = "summary", tokens: int = 50) -> SummarizedMessages:
+def summarized(*indexes: int, text: str = "summary", tokens: int = 50) -> SummarizedMessages:
     return SummarizedMessages(indexes, text, tokens, "local")
 
 
-GOOD = (KeptMessage(0), folded(1, 2, 3), KeptMessage(4), KeptMessage(5))
+GOOD = (KeptMessage(0), summarized(1, 2, 3), KeptMessage(4), KeptMessage(5))
 
 
 def test_a_sound_answer_passes_and_is_counted() -> None:
@@ -70,19 +70,25 @@ def test_a_new_summary_takes_the_place_of_the_old_one() -> None:
     ("entries", "words"),
     [
         (
-            (KeptMessage(0), folded(1, 2), KeptMessage(4), KeptMessage(5)),
+            (KeptMessage(0), summarized(1, 2), KeptMessage(4), KeptMessage(5)),
             "6 messages went in and 5",
         ),
-        ((KeptMessage(0), folded(1, 2, 3, 4), KeptMessage(4), KeptMessage(5)), "accounted for"),
-        ((folded(1, 2, 3), KeptMessage(4), KeptMessage(0), KeptMessage(5)), "order"),
-        ((KeptMessage(0), folded(1, 2), folded(3), KeptMessage(4), KeptMessage(5)), "2 summaries"),
-        ((KeptMessage(0), folded(1, 2, 3, text=" \n"), KeptMessage(4), KeptMessage(5)), "empty"),
-        ((folded(0, 1, 2, 3), KeptMessage(4), KeptMessage(5)), "message 0 is protected"),
-        ((KeptMessage(0), folded(1, 2, 3, 4), KeptMessage(5)), "message 4 is protected"),
+        ((KeptMessage(0), summarized(1, 2, 3, 4), KeptMessage(4), KeptMessage(5)), "accounted for"),
+        ((summarized(1, 2, 3), KeptMessage(4), KeptMessage(0), KeptMessage(5)), "order"),
+        (
+            (KeptMessage(0), summarized(1, 2), summarized(3), KeptMessage(4), KeptMessage(5)),
+            "2 summaries",
+        ),
+        (
+            (KeptMessage(0), summarized(1, 2, 3, text=" \n"), KeptMessage(4), KeptMessage(5)),
+            "empty",
+        ),
+        ((summarized(0, 1, 2, 3), KeptMessage(4), KeptMessage(5)), "message 0 is protected"),
+        ((KeptMessage(0), summarized(1, 2, 3, 4), KeptMessage(5)), "message 4 is protected"),
         (
             (
                 KeptMessage(0),
-                folded(1),
+                summarized(1),
                 KeptMessage(2),
                 KeptMessage(3),
                 KeptMessage(4),
@@ -91,14 +97,14 @@ def test_a_new_summary_takes_the_place_of_the_old_one() -> None:
             "without its call",
         ),
         (
-            (KeptMessage(0), folded(1, 2, 3, tokens=540), KeptMessage(4), KeptMessage(5)),
+            (KeptMessage(0), summarized(1, 2, 3, tokens=540), KeptMessage(4), KeptMessage(5)),
             "570 tokens became 570",
         ),
         (
             (
                 KeptMessage(0),
                 KeptMessage(1),
-                folded(2),
+                summarized(2),
                 KeptMessage(3),
                 KeptMessage(4),
                 KeptMessage(5),

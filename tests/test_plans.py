@@ -57,7 +57,7 @@ def test_the_policy_is_kept_if_the_goal_leaves_room() -> None:
     assert not planned.is_tightened
 
 
-def test_a_summary_takes_a_tenth_of_what_it_folds_on_top_of_the_one_before() -> None:
+def test_a_summary_takes_a_tenth_of_its_messages_more_than_the_last_one() -> None:
     planned = plan(chat(100), [100] * 100, Retention("tokens", 1_000), 6_000, previous_tokens=700)
     assert planned.summary_tokens == 1_600
 
@@ -86,7 +86,7 @@ def test_an_unreachable_goal_gets_the_tightest_plan() -> None:
     assert planned.summary_tokens == TIGHTEST_SUMMARY
 
 
-def test_nothing_to_fold_is_a_plan_too() -> None:
+def test_nothing_to_summarize_is_a_plan() -> None:
     assert plan(chat(1), [10], Retention(), 100).split.is_empty
     assert plan([], [], Retention(), 100).split.is_empty
 

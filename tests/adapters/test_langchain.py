@@ -216,7 +216,7 @@ def test_every_strategy_will_do(strategy: str) -> None:
     assert model.requests[0][-1].content == "and now?"
 
 
-def test_the_hook_is_given_what_was_folded_once(tmp_path: Path) -> None:
+def test_the_hook_is_given_what_was_summarized_once(tmp_path: Path) -> None:
     kept: list[str] = []
     model = scripted_model("noted")
     with SqliteSaver.from_conn_string(str(tmp_path / "agent.db")) as saver:

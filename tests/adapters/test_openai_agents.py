@@ -235,8 +235,8 @@ async def test_settings_hold_for_what_it_reads(engine: Engine) -> None:
     await AgentSession(stored).add_items([item(f"{n} {LONG}") for n in range(24)])
     whole = await AgentSession(stored, max_tokens=100_000).get_items()
     assert len(whole) == 24
-    folded = await AgentSession(stored, max_tokens=2_000).get_items()
-    assert len(folded) < 24
+    summarized = await AgentSession(stored, max_tokens=2_000).get_items()
+    assert len(summarized) < 24
 
 
 async def test_a_wrong_item_is_refused_and_nothing_is_written(engine: Engine) -> None:

@@ -195,7 +195,7 @@ async def test_pydantic_ais_own_capability_takes_it_too() -> None:
         assert "You are a pilot." in text_in(sent)
 
 
-async def test_a_beginning_that_was_folded_stays_so() -> None:
+async def test_a_beginning_that_was_summarized_stays_so() -> None:
     summarizer = ScriptedSummarizer("One.", "Two.", "Three.")
     history = HistoryProcessor(WINDOW, summarizer=summarizer)
     messages = talk(20)
@@ -211,7 +211,7 @@ async def test_a_beginning_that_was_folded_stays_so() -> None:
     assert len(summarizer.requests) == 1
 
 
-async def test_a_longer_conversation_is_folded_again_with_what_was_folded() -> None:
+async def test_a_longer_conversation_is_summarized_again_with_what_was_summarized() -> None:
     summarizer = ScriptedSummarizer("The anchor weighs nine stone.", "Two ropes.")
     history = HistoryProcessor(WINDOW, summarizer=summarizer)
     messages = talk(20)

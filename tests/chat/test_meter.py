@@ -79,9 +79,9 @@ async def test_the_figures_are_those_of_the_session(chat_setup: ChatSetup) -> No
     assert meter.used == status.current_token_count
     assert meter.limit == status.context_limit
     await chat.compress()
-    folded = await chat.meter()
-    assert folded.summary == (await chat.status()).summary_tokens > 0
-    assert folded.used < meter.used
+    summarized = await chat.meter()
+    assert summarized.summary == (await chat.status()).summary_tokens > 0
+    assert summarized.used < meter.used
 
 
 async def test_an_image_is_an_estimate(chat_setup: ChatSetup) -> None:

@@ -33,9 +33,9 @@ def test_without_a_profile_a_question_says_how_to_add_one(db: str) -> None:
 
 def test_without_a_profile_commands_work(festival: Enfold) -> None:
     assert "messages found." in festival("chat", "festival", stdin=b"/search euros\n").text
-    folded = festival("chat", "festival", stdin=b"/summarize\n")
-    assert folded.text.startswith("Summarized ")
-    assert "by the built-in summarizer" in folded.text
+    summarized = festival("chat", "festival", stdin=b"/summarize\n")
+    assert summarized.text.startswith("Summarized ")
+    assert "by the built-in summarizer" in summarized.text
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def test_every_dialect_comes_out_as_it_went_in(dialect: str, stored: Enfold) -> 
     assert stored("export", "s").out == messages + b"\n"
 
 
-def test_folded_messages_are_exported_too(festival: Enfold, sample: Path) -> None:
+def test_summarized_messages_are_exported_too(festival: Enfold, sample: Path) -> None:
     assert "Summarized" in festival("sessions", "compress", "festival").text
     assert festival("export", "festival").out == sample.read_bytes() + b"\n"
 

@@ -16,7 +16,7 @@ def test_words_are_found_with_their_place(festival: Enfold) -> None:
     assert "error E-4031" in snippet
 
 
-def test_search_finds_folded_messages(festival: Enfold) -> None:
+def test_search_finds_summarized_messages(festival: Enfold) -> None:
     before = festival("search", "--json", '"fire office"').json
     assert before
     festival("sessions", "compress", "festival")

@@ -82,7 +82,7 @@ def test_a_compression_is_made_shown_and_undone(festival: Enfold) -> None:
     assert status["current_token_count"] == whole
 
 
-def test_the_output_says_how_much_was_folded(festival: Enfold) -> None:
+def test_the_output_says_how_much_was_summarized(festival: Enfold) -> None:
     outcome = festival("sessions", "compress", "festival", "--keep-tokens", "100")
     assert outcome.code == 0
     assert outcome.text.startswith("Summarized ")

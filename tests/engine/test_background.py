@@ -27,7 +27,7 @@ async def engine(url: str, summarizer: ScriptedSummarizer) -> AsyncIterator[Engi
 
 
 async def spoken(engine: Engine) -> Session:
-    """A session with something to fold, at the end of its branch."""
+    """A session with something to summarize, at the end of its branch."""
     session = await engine.session("chat", model=MODEL)
     await talk(session, 20)
     (last,) = await session.history(limit=1)

@@ -34,7 +34,7 @@ async def read_files(session: Session) -> None:
         )
 
 
-async def test_folded_messages_stand_on_one_side_only(bench: Bench) -> None:
+async def test_summarized_messages_stand_on_one_side_only(bench: Bench) -> None:
     session = await bench.session()
     await talk(session, 20)
     done = await session.compress()
@@ -117,7 +117,7 @@ async def test_without_a_compression_everything_is_shown(bench: Bench) -> None:
     assert {found.state(depth) for depth in range(1, 7)} == {"shown"}
 
 
-async def test_messages_behind_a_summary_are_folded_and_the_rest_is_shown(bench: Bench) -> None:
+async def test_messages_behind_a_summary_are_summarized_and_the_rest_is_shown(bench: Bench) -> None:
     session = await bench.session()
     await talk(session, 20)
     done = await session.compress(keep_first=2)

@@ -146,24 +146,24 @@ async def test_a_summary_after_edits_includes_them_and_moves_no_cutoff_back(benc
     assert (await session.prepare()).view.snapshot == first.id
 
 
-async def test_edits_on_top_of_a_fold_keep_its_summary_in_place(bench: Bench) -> None:
+async def test_edits_after_a_compression_keep_its_summary_in_place(bench: Bench) -> None:
     session = await bench.session()
     await talk(session, 10)
     await session.compress(keep_first=2)
-    folded = (await session.prepare()).view
+    summarized = (await session.prepare()).view
     await work(session, 6)
     done = await session.compress(strategy="truncation")
     view = (await session.prepare()).view
     assert done.messages == 0
-    assert (view.summary, view.summary_at) == (folded.summary, folded.summary_at)
+    assert (view.summary, view.summary_at) == (summarized.summary, summarized.summary_at)
     assert view.tokens == done.tokens_after
     manifest = (await session.summaries())[0].manifest
     assert sum(isinstance(entry, SummaryPlace) for entry in manifest) == 1
-    assert view.messages[: len(folded.messages)] == folded.messages
+    assert view.messages[: len(summarized.messages)] == summarized.messages
     await talk(session, 20, start=50)
-    folded_again = await session.compress()
-    assert folded_again.messages > 0
-    assert bench.summarizer.requests[-1].previous == folded.summary
+    summarized_again = await session.compress()
+    assert summarized_again.messages > 0
+    assert bench.summarizer.requests[-1].previous == summarized.summary
 
 
 async def test_messages_that_arrive_meanwhile_come_after_the_edits(bench: Bench) -> None:

@@ -54,7 +54,9 @@ async def test_markers_name_what_they_point_to(bench: Bench) -> None:
     assert outputs((next(s.message for s in view.shown if s.id == source),)) == [OUTPUT]
 
 
-async def test_a_fold_shows_again_what_pointed_to_messages_by_number(bench: Bench) -> None:
+async def test_a_compression_shows_messages_again_that_were_referred_to_by_number(
+    bench: Bench,
+) -> None:
     session = await bench.session()
     await talk(session, 20)
     await read_again(session, 3)

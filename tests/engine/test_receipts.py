@@ -1,4 +1,4 @@
-"""Receipts: the fate of exact items in folded messages of a stored session."""
+"""Receipts: the fate of exact items in summarized messages of a stored session."""
 
 from __future__ import annotations
 
@@ -84,7 +84,9 @@ async def test_other_words_for_the_same_messages_are_judged_by_the_same_messages
     assert anew.counts["path"].kept < done.receipt.counts["path"].kept
 
 
-async def test_a_summary_written_anew_is_judged_by_what_the_first_one_folded(bench: Bench) -> None:
+async def test_a_summary_written_anew_is_judged_by_what_the_first_one_summarized(
+    bench: Bench,
+) -> None:
     session = await project(bench)
     bench.summarizer.script(kept(10))
     done = await session.compress()

@@ -85,9 +85,9 @@ async def test_a_thousand_tokens_stay_by_default(bench: Bench) -> None:
     await talk(session, 60, words=30)
     prepared = await session.prepare()
     counts = [shown.tokens for shown in prepared.view.shown[prepared.view.summary_at :]]
-    folded = len(await session.messages()) - len(counts)
+    summarized = len(await session.messages()) - len(counts)
     assert sum(counts) <= 1_000
-    assert folded > 0
+    assert summarized > 0
     rows = await session.history(limit=len(counts) + 1)
     assert sum(row.tokens for row in rows) > 1_000  # one more would not fit
 

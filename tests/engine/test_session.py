@@ -91,7 +91,7 @@ async def test_the_request_that_goes_out_holds_one_summary_in_every_dialect(benc
     assert sum(HEADING in str(message) for message in anthropic) == 1
 
 
-async def test_folded_messages_stay_in_the_history_and_can_be_found(bench: Bench) -> None:
+async def test_summarized_messages_stay_in_the_history_and_can_be_found(bench: Bench) -> None:
     session = await full(bench)
     await session.compress()
     assert len(await session.messages()) == 80
@@ -122,10 +122,10 @@ async def test_the_next_summary_is_given_the_last_one_and_every_new_message(benc
     first, second = bench.summarizer.requests
     assert first.previous is None
     assert second.previous == "They agreed on the plan."
-    folded = texts(second.messages)
+    summarized = texts(second.messages)
     tail = texts((await session.prepare()).view.messages)
-    assert folded[: len(kept)] == kept
-    assert len(texts(first.messages)) + len(folded) + len(tail) == 160
+    assert summarized[: len(kept)] == kept
+    assert len(texts(first.messages)) + len(summarized) + len(tail) == 160
     assert len(summaries_in((await session.prepare()).messages)) == 1
 
 
@@ -211,7 +211,7 @@ async def test_nothing_to_compress_and_nothing_new_are_outcomes(bench: Bench) ->
     assert len(await session.summaries()) == 1
 
 
-async def test_a_summary_longer_than_what_it_folds_is_an_outcome_too(bench: Bench) -> None:
+async def test_a_summary_longer_than_its_messages_is_an_outcome(bench: Bench) -> None:
     session = await bench.session()
     await session.append("Hi", assistant("Hello"), user("And?"))
     done = await session.compress(keep_tokens=0)
@@ -417,7 +417,9 @@ async def test_messages_that_arrive_meanwhile_land_after_the_summary(bench: Benc
     assert last in shown
 
 
-async def test_undo_shows_again_what_was_folded_and_stays_undone_for_a_while(bench: Bench) -> None:
+async def test_undo_shows_again_what_was_summarized_and_stays_undone_for_a_while(
+    bench: Bench,
+) -> None:
     session = await full(bench)
     await session.prepare()
     undone = await session.undo()

@@ -273,8 +273,8 @@ async def test_settings_hold_for_one_turn(bench: Bench) -> None:
     gateway = ScriptedGateway("Fine.")
     kept = await ask(session, "One?", by(gateway), lambda _: None)
     assert kept.prepared.compression is None
-    folded = await ask(session, "Two?", by(gateway), lambda _: None, max_tokens=2_500)
-    assert folded.prepared.compression is not None
+    summarized = await ask(session, "Two?", by(gateway), lambda _: None, max_tokens=2_500)
+    assert summarized.prepared.compression is not None
 
 
 async def test_a_session_without_a_question_cannot_be_answered(bench: Bench) -> None:

@@ -51,7 +51,7 @@ def test_a_stricter_rule_never_finds_more(outcomes: list[CaseResult]) -> None:
             assert shares == sorted(shares)
 
 
-def test_chains_say_what_is_left_of_the_first_fold(outcomes: list[CaseResult]) -> None:
+def test_chains_say_what_is_left_of_the_first_compression(outcomes: list[CaseResult]) -> None:
     decay = outcomes[1].decay
     assert outcomes[0].decay is None
     assert decay is not None

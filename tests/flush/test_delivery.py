@@ -39,13 +39,15 @@ async def fill(engine: Engine) -> tuple[enfold.Message, ...]:
     return (await session.messages())[: done.messages]
 
 
-async def test_folded_messages_are_delivered_once_in_order(url: str) -> None:
+async def test_summarized_messages_are_delivered_once_in_order(url: str) -> None:
     sink = Sink()
     summarizers = {"scripted": ScriptedSummarizer()}
     async with enfold.open(url, sink=sink, summarizers=summarizers) as engine:
-        folded = await fill(engine)
+        summarized = await fill(engine)
         await asyncio.wait_for(sink.arrived.wait(), 30)
-    assert len(sink.delivered) == len(folded) == len({delivery.id for delivery in sink.delivered})
+    assert (
+        len(sink.delivered) == len(summarized) == len({delivery.id for delivery in sink.delivered})
+    )
     depths = [delivery.message.depth for delivery in sink.delivered]
     assert depths == sorted(depths)
 
@@ -54,8 +56,8 @@ async def test_closing_delivers_what_is_due(url: str) -> None:
     sink = Sink()
     summarizers = {"scripted": ScriptedSummarizer()}
     async with enfold.open(url, sink=sink, summarizers=summarizers) as engine:
-        folded = await fill(engine)
-    assert len(sink.delivered) == len(folded)
+        summarized = await fill(engine)
+    assert len(sink.delivered) == len(summarized)
 
 
 async def test_a_failed_compression_delivers_nothing(url: str) -> None:
@@ -75,13 +77,13 @@ async def test_refused_deliveries_stay_for_the_next_process(url: str) -> None:
     away = Sink(failures=1_000)
     summarizers = {"scripted": ScriptedSummarizer()}
     async with enfold.open(url, sink=away, summarizers=summarizers) as engine:
-        folded = await fill(engine)
+        summarized = await fill(engine)
     assert away.delivered == []
     async with await open_store(url) as store:
-        assert await store.read(outbox.waiting) == len(folded)
+        assert await store.read(outbox.waiting) == len(summarized)
     back = Sink()
     async with enfold.open(url, sink=back) as engine:
         await asyncio.wait_for(back.arrived.wait(), 30)
-    assert len({delivery.id for delivery in back.delivered}) == len(folded)
+    assert len({delivery.id for delivery in back.delivered}) == len(summarized)
     async with await open_store(url) as store:
         assert await store.read(outbox.waiting) == 0

@@ -1,4 +1,4 @@
-"""Which messages are folded: by their ids, and only where a history may be divided."""
+"""Which messages are summarized: by their ids, and only where a history may be divided."""
 
 from __future__ import annotations
 

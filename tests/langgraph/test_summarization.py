@@ -120,7 +120,7 @@ def test_the_oldest_are_replaced_by_a_summary() -> None:
     assert model.requests[0][-1].content == "Create a summary of the conversation above:"
 
 
-def test_a_summary_is_shown_again_where_nothing_new_is_folded() -> None:
+def test_a_summary_is_shown_again_where_nothing_new_is_summarized() -> None:
     model = scripted_model("They talked.")
     first = fold(chat(9), model)
     again = fold(chat(9), model, first.running_summary)
@@ -276,7 +276,7 @@ def test_an_answered_question_stays_with_its_answer() -> None:
     assert ids(fold(chat(8), max_tokens_before_summary=8).messages) == [None, "7", "8"]
 
 
-def test_in_a_long_run_of_tools_the_task_stays_and_the_run_is_folded() -> None:
+def test_in_a_long_run_of_tools_the_task_stays_and_the_run_is_summarized() -> None:
     run: list[AnyMessage] = [HumanMessage("do it", id="0")]
     for n in range(1, 20, 2):
         run += [calls(str(n), f"c{n}"), result(str(n + 1), f"c{n}")]
@@ -504,7 +504,7 @@ def test_protected_messages_that_do_not_fit_are_refused_before_a_model_call() ->
 # The hook.
 
 
-def test_the_hook_gets_each_folded_message_once_without_blocking() -> None:
+def test_the_hook_gets_each_summarized_message_once_without_blocking() -> None:
     release, kept = threading.Event(), list[list[Any]]()
 
     def remember(messages: list[Any]) -> None:
@@ -576,9 +576,9 @@ def test_nothing_is_orphaned_lost_or_doubled(
                 summarize_in_parts=sequence,
             )
         running = done.running_summary
-        folded = set() if running is None else running.summarized_message_ids
+        summarized = set() if running is None else running.summarized_message_ids
         shown = [id for id in ids(done.messages) if id is not None]
-        assert shown == [id for id in ids(so_far) if id not in folded]
+        assert shown == [id for id in ids(so_far) if id not in summarized]
         assert orphans(done.messages) == orphans(so_far) == []
         said_last = [message.id for message in so_far if isinstance(message, HumanMessage)][-1:]
         assert set(said_last) <= set(shown)

@@ -194,7 +194,7 @@ async def test_an_estimate_is_within_a_fifth_of_what_the_run_costs(
 ) -> None:
     messages = conversation(turns)
     counts = count_messages(messages, "o200k_base")
-    # More to fold makes a longer summary, up to its limit.
+    # More to summarize makes a longer summary, up to its limit.
     length = 120 if turns > 4 or previous else 70
     summarizer = ScriptedSummarizer("The parser drops brackets. " * length, max_input=max_input)
     cut = len(messages) - 4

@@ -244,7 +244,7 @@ async def test_twenty_clients_use_one_session_at_once(url: str) -> None:
         assert len(await on.ask("GET", f"/api/sessions/{name}/summaries")) == 1
         assert len(await on.ask("GET", f"/api/sessions/{name}/branches")) == 1
         assert await on.history(name) == history
-        # Each goes on in its own way: one tree, and no message is folded twice.
+        # Each goes on in its own way: one tree, and no message is summarized twice.
         branches = [
             [*history, {"role": "assistant", "content": "Well."}, {"role": "user", "content": text}]
             for text in map(str, range(20))

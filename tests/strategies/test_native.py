@@ -72,7 +72,7 @@ async def test_the_previous_summary_and_the_recent_messages_are_handed_over() ->
     assert (request.style, request.prompt) == ("code", "Mine: {conversation_history}")
 
 
-async def test_more_than_can_be_read_is_folded_in_sequence() -> None:
+async def test_more_than_can_be_read_is_summarized_in_sequence() -> None:
     summarizer = ScriptedSummarizer("One.", "Two.", "Three.", max_input=4_000)
     plan = plan_for(CHAT, Retention("messages", 2), summary_tokens=100)
     answer = await native(summarizer).condense(plan)
@@ -270,7 +270,7 @@ async def test_a_summary_over_its_limit_never_makes_the_view_larger() -> None:
     assert "anchor" in str(done.messages)
 
 
-async def test_no_model_is_called_if_nothing_can_be_folded() -> None:
+async def test_no_model_is_called_if_nothing_can_be_summarized() -> None:
     summarizer = ScriptedSummarizer()
     plan = plan_for(CHAT, Retention("messages", 99))
     answer = await native(summarizer).condense(plan)
@@ -287,14 +287,14 @@ async def test_every_attempt_costs() -> None:
 
 @given(histories())
 @settings(max_examples=20)
-async def test_folding_again_changes_nothing(messages: list[Message]) -> None:
+async def test_condensing_again_changes_nothing(messages: list[Message]) -> None:
     wire = dialects.render(Conversation(tuple(messages)), "openai")
     first = await enfold.condense(wire, summarizer=ScriptedSummarizer("In short."))
     again = await enfold.condense(first.messages, summarizer=ScriptedSummarizer("Shorter."))
     assert again.messages == first.messages
 
 
-async def test_a_summary_is_folded_again_where_the_target_asks_for_it() -> None:
+async def test_a_summary_is_summarized_again_where_the_target_asks_for_it() -> None:
     chat = [user(f"{turn} " + "word " * 100) for turn in range(20)]
     wire = dialects.render(Conversation(tuple(chat)), "openai")
     first = await enfold.condense(wire, summarizer=ScriptedSummarizer(LENGTHY))

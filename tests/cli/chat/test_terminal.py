@@ -214,9 +214,9 @@ async def test_a_compression_before_an_answer_is_shown(chat_setup: ChatSetup) ->
     async with shown(chat) as hand:
         await send(hand, "And?")
         await done(hand)
-        question, folded, answer = screen(hand)[-3:]
+        question, summarized, answer = screen(hand)[-3:]
         assert (question, answer) == ("And?", "An answer.")
-        assert folded.startswith("Summarized")
+        assert summarized.startswith("Summarized")
 
 
 async def test_a_failed_compression_keeps_the_message_and_shows_the_ways_on(

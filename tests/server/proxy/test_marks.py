@@ -63,7 +63,7 @@ def _set(body: RequestBody, covered: int, view: list[Any], lead: int = 0) -> lis
     return [json.loads(raw) for raw in again]
 
 
-def test_a_mark_on_a_folded_message_moves_to_the_end_of_the_summary() -> None:
+def test_a_mark_on_a_summarized_message_moves_to_the_end_of_the_summary() -> None:
     last_message = {"role": "user", "content": "And now?"}
     body = _body(
         [{"role": "user", "content": [_text("Long.", HOUR)]}, last_message], system="Be brief."
@@ -148,9 +148,9 @@ async def test_a_client_that_marks_its_opening_still_has_it_cached(tmp_path: Pat
             messages.append({"role": "assistant", "content": answer})
             messages.append({"role": "user", "content": question(number)})
         sent = [json.loads(raw)["messages"] for raw in on.provider.bodies]
-    folded = [each for each in sent if SUMMARY.splitlines()[0] in json.dumps(each[0])]
-    assert len(folded) > 2
-    for each in folded:
+    summarized = [each for each in sent if SUMMARY.splitlines()[0] in json.dumps(each[0])]
+    assert len(summarized) > 2
+    for each in summarized:
         assert _marks([_raw(each)]) == [HOUR]
         (marked,) = (block for block in each[0]["content"] if "cache_control" in block)
         assert marked["text"].startswith(SUMMARY.splitlines()[0])

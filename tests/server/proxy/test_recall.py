@@ -75,7 +75,7 @@ def _mentions(on: Stage, at: int) -> int:
 
 @every_form
 @both_ways
-async def test_folded_messages_are_recalled_and_the_client_gets_one_reply(
+async def test_summarized_messages_are_recalled_and_the_client_gets_one_reply(
     on: Stage, form: str, stream: bool
 ) -> None:
     on.provider.script = script([Say("Let me look."), RECALL], [Say("It is teal.")])
@@ -339,7 +339,7 @@ async def test_the_same_opening_shares_nothing(on: Stage, form: str) -> None:
 
 
 @pytest.mark.parametrize(("tools", "by"), [(True, "recall"), (False, "store")])
-async def test_the_receipt_says_whether_the_model_can_reach_what_was_folded(
+async def test_the_receipt_says_whether_the_model_can_reach_what_was_summarized(
     on: Stage, tools: bool, by: str
 ) -> None:
     async with _client(on, "openai") as talker:

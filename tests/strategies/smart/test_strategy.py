@@ -243,15 +243,15 @@ async def test_files_ids_and_reasoning_are_dealt_with_as_everywhere() -> None:
     assert part.parts == (Text(SUPPRESSED), image)
 
 
-async def test_a_batch_folds_like_native() -> None:
+async def test_a_batch_summarizes_like_native() -> None:
     writer = ScriptedSummarizer("They talked of alpha.")
     plan, answer = await condense(batch(), summarizers=(writer,))
-    folded = answer.summary
-    assert folded is not None
-    assert (folded.text, folded.author) == ("They talked of alpha.", "scripted")
+    summarized = answer.summary
+    assert summarized is not None
+    assert (summarized.text, summarized.author) == ("They talked of alpha.", "scripted")
     kept = [entry.index for entry in answer.entries if not isinstance(entry, SummarizedMessages)]
     assert kept == [0, 1, 22, 23, 24, 25]
-    assert folded.indexes == tuple(range(2, 22))
+    assert summarized.indexes == tuple(range(2, 22))
     assert isinstance(answer.entries[2], SummarizedMessages)
     (request,) = writer.requests
     assert request.messages == CHAT[2:22]
@@ -311,7 +311,7 @@ async def test_the_users_last_message_stays_even_in_a_long_run() -> None:
     assert 0 not in answer.summary.indexes
 
 
-async def test_tool_groups_are_folded_whole_or_not_at_all() -> None:
+async def test_tool_groups_are_summarized_whole_or_not_at_all() -> None:
     for last in range(8):
         plan, answer = await condense(batch(keepLast=last))
         shown_messages = shown(plan, answer)
