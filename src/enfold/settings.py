@@ -453,17 +453,29 @@ class SettingValue:
     """A setting's value and the level that set it."""
 
     # The level has two names: the first is the API's, the second the command line's.
-    JSON_FIELDS: ClassVar = ("value", "level", "source=level")
+    JSON_FIELDS: ClassVar = ("value", "level", "source=level", "note")
     value: Any
     """The value; null is unset."""
     level: str
     """`call`, `session`, `profile`, `database`, `config file`, `environment` or `default`."""
+    note: str = ""
+    """Which name of another system this call gave for it; empty if it gave none."""
 
 
-def setting_values(settings: Settings) -> dict[str, SettingValue]:
-    """Return every setting by name, with the level that set it."""
+def setting_values(settings: Settings, given: Iterable[str] = ()) -> dict[str, SettingValue]:
+    """Return every setting by name, with the level that set it.
+
+    A setting that was given by another system's name has a note.
+    """
+    notes: dict[str, list[str]] = {}
+    for name in given:
+        if note := renaming_note(name):
+            notes.setdefault(check(name, None)[0], []).append(note)
     return {
-        name: SettingValue(getattr(settings, name), settings.sources[name]) for name in fields()
+        name: SettingValue(
+            getattr(settings, name), settings.sources[name], "; ".join(notes.get(name, ()))
+        )
+        for name in fields()
     }
 
 

@@ -44,11 +44,17 @@ def _install(folder: Path, name: str, text: str) -> None:
     file.chmod(0o755)
 
 
-def test_a_sound_setup_is_code_0_and_lists_everything(stored: Enfold, empty_machine: Path) -> None:
+def test_a_sound_setup_is_code_0_and_lists_everything(
+    stored: Enfold, empty_machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _install(empty_machine, "claude", "echo '2.1.0 (Claude Code)'")
+    (empty_machine / "config.toml").write_text("autoCondenseContextPercent = 80")
+    monkeypatch.setenv("ENFOLD_CONFIG", str(empty_machine / "config.toml"))
     outcome = stored("doctor", "--json")
     assert outcome.code == 0
     assert outcome.json["ok"] is True
+    settings = _checks(outcome, "settings")["levels"]["detail"]
+    assert "autoCondenseContextPercent became threshold" in settings
     agents = _checks(outcome, "agent")
     assert list(agents) == list(AGENTS)
     assert agents["claude"]["state"] == "ok"

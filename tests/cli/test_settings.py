@@ -9,7 +9,7 @@ from tests.cli.conftest import Enfold
 
 
 def _value(value: object, level: str) -> dict[str, object]:
-    return {"value": value, "level": level, "source": level}
+    return {"value": value, "level": level, "source": level, "note": ""}
 
 
 def test_all_settings_are_listed_with_their_source(

@@ -27,6 +27,7 @@ from enfold.settings import (
     from_environment,
     from_file,
     installed_version,
+    renaming_note,
     resolve,
     server_identity,
     server_settings,
@@ -145,12 +146,15 @@ def _check_python() -> Iterator[Check]:
 
 def _check_settings() -> Check:
     try:
-        found = resolve((("config file", from_file()), ("environment", from_environment())))
+        file = from_file()
+        found = resolve((("config file", file), ("environment", from_environment())))
         check_strategies({"strategy": found.strategy, "strategy_config": found.strategy_config})
         server_settings()
     except ConfigError as error:
         return Check("settings", "levels", "broken", str(error), "correct or remove this setting")
-    return Check("settings", "levels", "ok", "config file and environment are valid")
+    notes = (note for name in file if (note := renaming_note(name)))
+    found_valid = "; ".join(("config file and environment are valid", *notes))
+    return Check("settings", "levels", "ok", found_valid)
 
 
 async def _check_store(db: str | None, *, call: bool) -> AsyncIterator[Check]:

@@ -165,7 +165,7 @@ async def import_preset(
         raise ConfigError(f"{file}: {error}") from None
     async with open_engine(db) as engine:
         await engine.presets.save(preset, replace=replace)
-    say(f"{preset.name} saved: {preset.strategy}")
+    say("\n".join((*preset.notes, f"{preset.name} saved: {preset.strategy}")))
 
 
 @presets_app.command

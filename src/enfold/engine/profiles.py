@@ -249,12 +249,15 @@ class ListedProfile:
         "prompt=profile.prompt",
         "condensing_profile=profile.condensing_profile",
         "settings=profile.settings",
+        "notes",
     )
     name: str
     """The profile's name."""
     profile: Profile | None
     fault: str = ""
     """Why it cannot be used; empty if it can."""
+    notes: tuple[str, ...] = ()
+    """What became of fields that this call gave by another system's names."""
 
     @classmethod
     def of(cls, profile: Profile) -> ListedProfile:

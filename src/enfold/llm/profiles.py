@@ -284,7 +284,8 @@ def _migrated(given: Any) -> Any:
     settings = fields.get("settings", {})
     if "autoCondenseContext" in fields and isinstance(settings, Mapping):
         fields["settings"] = {"auto_compress": fields.pop("autoCondenseContext"), **settings}
-    if isinstance(thresholds := fields.pop("profileThresholds", None), Mapping):
+    if isinstance(thresholds := fields.get("profileThresholds"), Mapping):
+        del fields["profileThresholds"]
         names = (given.get("name"), given.get("profileId"), given.get("id"))
         own = next((thresholds[name] for name in names if name in thresholds), None)
         if own is not None:
@@ -292,12 +293,24 @@ def _migrated(given: Any) -> Any:
     return fields
 
 
-_MODEL_FIELDS = frozenset({"contextWindow", "maxOutputTokens", "supportsPromptCache"}) | {
-    "id",
-    "profileId",
-    "profileName",
-}
+_NAME_FIELDS = ("id", "profileId", "profileName")
+_MODEL_FIELDS = {"contextWindow", "maxOutputTokens", "supportsPromptCache", *_NAME_FIELDS}
 """Fields and names that another system's profile has for its model."""
+_BECAME = {
+    **dict.fromkeys(_NAME_FIELDS, "nothing: the profile has its name"),
+    **ALIASES,
+    **{theirs: f"prices.{ours}" for theirs, ours in PROFILE_NAMES.items()},
+    "autoCondenseContext": "settings.auto_compress",
+    "profileThresholds": "threshold",
+    "contextWindow": "max_input of the model, without its output",
+    "maxOutputTokens": "max_output of the model",
+    "supportsPromptCache": "prices of the cache, which hold if it is true",
+}
+
+
+def renaming_notes(fields: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what became of each field that has another system's name."""
+    return tuple(f"{name} became {_BECAME[name]}" for name in fields if name in _BECAME)
 
 
 def model_limits(fields: Mapping[str, Any]) -> dict[str, int]:

@@ -5,19 +5,23 @@ from __future__ import annotations
 from tests.server.conftest import Client
 
 
+def _value(value: float, level: str) -> dict[str, object]:
+    return {"value": value, "level": level, "source": level, "note": ""}
+
+
 async def test_the_stronger_level_wins_and_is_named(client: Client) -> None:
     await client.post("/api/sessions", json={"id": "chat"})
     changed = await client.patch("/api/settings", json={"settings": {"threshold": 0.5}})
-    assert changed.json()["threshold"] == {"value": 0.5, "level": "database", "source": "database"}
+    assert changed.json()["threshold"] == _value(0.5, "database")
     of_session = await client.patch(
         "/api/sessions/chat/settings", json={"settings": {"threshold": 0.7}}
     )
-    assert of_session.json()["threshold"] == {"value": 0.7, "level": "session", "source": "session"}
-    assert of_session.json()["keep_first"] == {"value": 0, "level": "default", "source": "default"}
+    assert of_session.json()["threshold"] == _value(0.7, "session")
+    assert of_session.json()["keep_first"] == _value(0, "default")
     unset = await client.patch(
         "/api/sessions/chat/settings", json={"settings": {"threshold": None}}
     )
-    assert unset.json()["threshold"] == {"value": 0.5, "level": "database", "source": "database"}
+    assert unset.json()["threshold"] == _value(0.5, "database")
 
 
 async def test_nothing_is_changed_if_anything_is_wrong(client: Client) -> None:
@@ -36,3 +40,32 @@ async def test_strategies_are_listed_with_their_schemas(client: Client) -> None:
     assert "preserveRecentCount" in truncation["config_schema"]["properties"]
     assert truncation["capabilities"]["individual"] is True
     assert truncation["version"]
+
+
+async def test_names_of_another_system_are_answered_with_what_became_of_them(
+    client: Client,
+) -> None:
+    named = {"autoCondenseContextPercent": 80, "nativeConfig": {}, "smartConfig": {"passes": []}}
+    found = (await client.patch("/api/settings", json={"settings": named})).json()
+    assert (found["threshold"]["value"], found["threshold"]["note"]) == (
+        0.8,
+        "autoCondenseContextPercent became threshold, as a share",
+    )
+    assert "config of native" in found["strategy_config"]["note"]
+    assert "config of smart" in found["strategy_config"]["note"]
+    assert found["keep_first"]["note"] == ""
+    fields = {"provider": "openai", "model": "m", "inputPrice": 1, "contextWindow": 100_000}
+    saved = await client.put("/api/profiles/fast", json={"fields": fields})
+    assert saved.json()["notes"] == [
+        "inputPrice became prices.input",
+        "contextWindow became max_input of the model, without its output",
+    ]
+    wrong = {"fields": {**fields, "profileThresholds": 60}}
+    refused = await client.put("/api/profiles/fast", json=wrong)
+    assert (refused.status_code, "profileThresholds" in refused.text) == (400, True)
+    preset = {"provider": "truncation", "truncationConfig": {}, "smartConfig": {"passes": []}}
+    assert (await client.put("/api/presets/mine", json=preset)).json()["notes"] == [
+        "provider became strategy",
+        "truncationConfig became config",
+        "smartConfig became nothing: the strategy is truncation",
+    ]

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Annotated, Any, TypeAlias
+from dataclasses import asdict, dataclass, replace
+from typing import Annotated, Any, Self, TypeAlias
 
 from fastapi import APIRouter, Path, Query, Response
-from pydantic import Field, SecretStr, model_validator
+from pydantic import (
+    Field,
+    ModelWrapValidatorHandler,
+    PrivateAttr,
+    SecretStr,
+    model_validator,
+)
 
 from enfold.engine import activity
 from enfold.engine.models import ModelChanges
 from enfold.engine.profiles import ListedProfile, ProfileTest
 from enfold.errors import AccessError
 from enfold.llm.calls import Secret
+from enfold.llm.profiles import renaming_notes
 from enfold.modelconfig import DEFAULT_MODEL, ModelConfig
 from enfold.server.access import name_in, require_owner
 from enfold.server.api.shapes import (
@@ -130,7 +137,7 @@ async def save_profile(
     if str(new.fields.get("key", "")).startswith("file:"):
         raise AccessError("body.fields.key: set a key file with `enfold profiles`, not over HTTP")
     saved = await engine.profiles.save(name_in(profile), new.fields, replace=True)
-    return ListedProfile.of(saved)
+    return replace(ListedProfile.of(saved), notes=renaming_notes(new.fields))
 
 
 @profiles_router.put("/profiles/{profile}/key", name="set_key", summary="Store a profile's key")
@@ -205,14 +212,22 @@ class NewPreset(Shape):
     strategy: str = Field(description="The strategy's name.")
     config: dict[str, Any] = Field(default_factory=dict, description="The strategy's config.")
 
-    @model_validator(mode="before")
+    _notes: tuple[str, ...] = PrivateAttr(())
+
+    @model_validator(mode="wrap")
     @classmethod
-    def _migrate(cls, value: Any) -> Any:
+    def _migrate(cls, value: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
         """Read `provider` and `smartConfig` of another system; the path has the name."""
         if not isinstance(value, Mapping):
-            return value
+            return handler(value)
         fields = presets.migrated(value)
-        return {name: fields[name] for name in fields if name not in {"version", "name"}}
+        made = handler({name: fields[name] for name in fields if name not in {"version", "name"}})
+        made._notes = presets.renaming_notes(value)  # noqa: SLF001 - of this class
+        return made
+
+    def preset(self, name: str) -> Preset:
+        """Return the preset under a name."""
+        return Preset(name, self.description, self.strategy, self.config, notes=self._notes)
 
     model_config = example(
         description="Keep the last ten messages, shorten the others.",
@@ -245,8 +260,7 @@ async def get_preset(preset: PresetName, engine: TheEngine) -> Preset:
 @presets_router.put("/presets/{preset}", name="save", summary="Save a preset")
 async def save_preset(preset: PresetName, new: NewPreset, engine: TheEngine, _: TheOwner) -> Preset:
     """Save or replace a preset. An unknown field of the config is an error with its path."""
-    made = Preset(name_in(preset), new.description, new.strategy, new.config)
-    return await engine.presets.save(made, replace=True)
+    return await engine.presets.save(new.preset(name_in(preset)), replace=True)
 
 
 @presets_router.delete(
@@ -294,7 +308,7 @@ async def change_settings(
     """Change settings for all sessions, in every process, from the next decision on."""
     for name, value in checked(changes.settings).items():
         await engine.set(name, value)
-    return setting_values(await engine.settings())
+    return setting_values(await engine.settings(), changes.settings)
 
 
 @settings_router.get(
@@ -313,4 +327,4 @@ async def change_session_settings(
 ) -> dict[str, SettingValue]:
     """Change settings of one session."""
     await session.configure(**checked(changes.settings))
-    return setting_values(await session.settings())
+    return setting_values(await session.settings(), changes.settings)

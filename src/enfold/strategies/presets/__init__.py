@@ -44,6 +44,7 @@ class Preset:
         "built_in=is_built_in",
         "builtIn=is_built_in",
         "fault",
+        "notes",
     )
     name: str
     """The preset's name."""
@@ -55,6 +56,8 @@ class Preset:
     """The strategy's config."""
     fault: str = ""
     """Why one that was saved can no longer be used. Empty if it can."""
+    notes: tuple[str, ...] = field(default=(), compare=False)
+    """What became of fields that this call gave by another system's names."""
 
     @property
     def version(self) -> int:
@@ -91,11 +94,23 @@ def migrated(value: Mapping[str, Any]) -> dict[str, Any]:
     return fields
 
 
+def renaming_notes(value: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return what became of each field of a preset that has another system's name."""
+    strategy = value.get("strategy", value.get("provider"))
+    became = {
+        f"{name}Config": "config" if name == strategy else f"nothing: the strategy is {strategy}"
+        for name in contract.names()
+    }
+    if "strategy" not in value:
+        became["provider"] = "strategy"
+    return tuple(f"{name} became {became[name]}" for name in value if name in became)
+
+
 def read(value: Any) -> Preset:
     """The preset that a JSON value says; `ConfigError` names the field that is wrong."""
     if not isinstance(value, Mapping):
         raise ConfigError(f"a preset is an object, found {value!r:.60}")
-    value = migrated(value)
+    notes, value = renaming_notes(value), migrated(value)
     for name in value:
         if name not in _FIELDS:
             raise ConfigError(f"{name}: unknown field; there are {', '.join(_FIELDS)}")
@@ -103,7 +118,11 @@ def read(value: Any) -> Preset:
         raise ConfigError(f"version: expected {VERSION}, found {value.get('version')!r}")
     config = value.get("config", {})
     preset = Preset(
-        _text(value, "name"), _text(value, "description", ""), _text(value, "strategy"), config
+        _text(value, "name"),
+        _text(value, "description", ""),
+        _text(value, "strategy"),
+        config,
+        notes=notes,
     )
     check(preset)
     return preset
