@@ -40,7 +40,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("receipt",),
     ("identity", "ledger", "records", "sample", "tokens"),
     ("encodings", "events", "text"),
-    ("amounts", "fields", "jsontext", "messages"),
+    ("amounts", "fields", "jsontext", "messages", "processes"),
     ("errors",),
 )
 """Imports point downwards only, and neighbours do not know each other: `store` and `llm`, or two
@@ -145,7 +145,7 @@ its classes are made of the library's: then the module itself is loaded late."""
 LATE_PLACES = ("cli.chat.terminal", "ui")
 
 BROAD_EXCEPTS = {
-    "bulk.workers.run_item": "the error is raised where the result is taken",
+    "processes.run_item": "the error is raised where the result is taken",
     "bulk.workers._settle": "a library's fault is raised to the caller that waits for the result",
     "bulk.run._collect": "one conversation of thousands must not cost the others",
     "server.request_log._answer": "an uncaught error becomes an answer with an id, and is logged",

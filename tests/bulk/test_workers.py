@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import threading
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 
 import pytest
 
@@ -17,6 +20,11 @@ from enfold.settings import Settings
 from enfold.transcripts.source import Record
 
 
+def _send_half(connection: Connection, data: bytes) -> None:
+    os.write(connection.fileno(), bytes(data)[: len(data) // 2])
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 @dataclass(frozen=True, slots=True)
 class Telling(CondenseTask):
     """Says who did it, or fails."""
@@ -24,6 +32,8 @@ class Telling(CondenseTask):
     def do(self, unit: BulkItem) -> ItemResult:
         if unit.place == "bad":
             raise InputError("broken", place="here")
+        if unit.place == "killed":
+            setattr(Connection, "_send", _send_half)  # noqa: B010 - it is private
         if unit.place == "large":
             return ItemResult(bytes(20_000_000))
         return ItemResult(b"%d" % os.getpid())
@@ -31,7 +41,7 @@ class Telling(CondenseTask):
 
 WORK = Telling(Settings(), CondenseOptions())
 GOOD, BAD = BulkItem(Record(b"")), BulkItem(Record(b""), "bad")
-LARGE = BulkItem(Record(b""), "large")
+LARGE, KILLED = BulkItem(Record(b""), "large"), BulkItem(Record(b""), "killed")
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -60,6 +70,11 @@ def test_a_run_that_is_interrupted_while_results_arrive_leaves_nothing_behind() 
         give_up()
     assert multiprocessing.active_children() == processes
     assert threading.enumerate() == threads
+
+
+def test_a_worker_that_is_killed_while_it_sends_a_result_is_an_error() -> None:
+    with local_workers(2) as workers, pytest.raises(BrokenProcessPool):
+        workers.submit(WORK, KILLED).result()
 
 
 def test_little_is_done_here_and_much_by_all() -> None:

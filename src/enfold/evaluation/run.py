@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
-from multiprocessing import get_context
 from pathlib import Path
 from typing import TypeAlias
 
@@ -41,6 +39,7 @@ from enfold.evaluation.measures import (
 from enfold.history import is_from_user
 from enfold.llm.calls import Gateway
 from enfold.messages import text_of
+from enfold.processes import worker_processes
 from enfold.strategies.contract import Strategy
 from enfold.wiring import open_engine, open_strategy
 
@@ -133,11 +132,23 @@ def _in_processes(
     paths: Sequence[Path], plan: EvaluationPlan, jobs: int, on_progress: OnProgress
 ) -> list[CaseResult]:
     found: list[CaseResult] = []
-    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-        for path, outcomes in zip(paths, pool.map(_file, paths, [plan] * len(paths)), strict=True):
-            found += outcomes
+    task = MeasureTask(plan)
+    with worker_processes(jobs) as submit:
+        for path, outcomes in [(path, submit(task, path)) for path in paths]:
+            found += outcomes.result()
             on_progress(path.name)
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureTask:
+    """Measures the cases of files in a worker process."""
+
+    plan: EvaluationPlan
+
+    def do(self, unit: Path) -> list[CaseResult]:
+        """Measure every case of a file."""
+        return _file(unit, self.plan)
 
 
 def _file(
