@@ -2,8 +2,9 @@
 
 `make mutants` takes a sample of the changes, by a seed, and stops after a time. A mutant that no
 test notices is printed with its place; it needs a test, or a reason why it changes nothing. Every
-mutant is tried in a child process that has all libraries loaded, but nothing of enfold. Tests of
-PostgreSQL are left out: they repeat those of SQLite.
+mutant is tried in a child process that has enfold loaded, with the changed code in its function;
+processes that a test starts load a changed copy of the package. Tests of PostgreSQL are left out:
+they repeat those of SQLite.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import ast
 import importlib
+import inspect
 import os
 import random
 import shutil
@@ -18,9 +20,10 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
+from types import CodeType
 from typing import NamedTuple
 
 import pytest
@@ -143,7 +146,8 @@ def _places(tree: ast.Module) -> Iterator[tuple[ast.AST, str]]:
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
     functions = (node for node in ast.walk(tree) if isinstance(node, kinds))
     visited: set[int] = set()
-    for node in (inner for function in functions for inner in ast.walk(function)):
+    bodies = (statement for function in functions for statement in function.body)
+    for node in (inner for statement in bodies for inner in ast.walk(statement)):
         if id(node) in visited:
             continue
         visited.add(id(node))
@@ -171,14 +175,41 @@ def _mutate(node: ast.AST) -> None:
             node.test = ast.fix_missing_locations(ast.copy_location(negated, test))
 
 
-def load_libraries() -> None:
-    """Load what tests and package need, and forget both: children load them with a mutant."""
+def load_all(modules: Iterable[str]) -> None:
+    """Load the package and the tests' libraries; children load the tests."""
     for point in entry_points(group="pytest11"):
         point.load()
-    for name in ("enfold.server", "enfold.wiring", "tests.conftest"):
-        importlib.import_module(name)
-    for name in [name for name in sys.modules if name.split(".")[0] in {"enfold", "tests"}]:
+    files = {file for module in modules for test in RULES[module] for file in _test_files(test)}
+    for file in sorted(files):
+        importlib.import_module(".".join(file.relative_to(ROOT).with_suffix("").parts))
+    for name in [name for name in sys.modules if name.split(".")[0] == "tests"]:
         del sys.modules[name]
+
+
+def _test_files(test: str) -> Iterable[Path]:
+    path = ROOT / test
+    return path.rglob("test_*.py") if path.is_dir() else (path,)
+
+
+def _put_into_place(mutant: Mutant) -> None:
+    """Give the functions of the loaded module the code of the mutant."""
+    name = ".".join(("enfold", *Path(mutant.module).with_suffix("").parts))
+    loaded = importlib.import_module(name)
+    _replace_codes(loaded, compile(mutant.source, str(loaded.__file__), "exec"))
+
+
+def _replace_codes(owner: object, code: CodeType) -> None:
+    """Replace the code of every function of a module or class whose code is among the constants."""
+    for new in (each for each in code.co_consts if isinstance(each, CodeType)):
+        found = inspect.getattr_static(owner, new.co_name, None)
+        if inspect.isclass(found):
+            _replace_codes(found, new)
+            continue
+        for attribute in ("fget", "__func__", "func"):  # property, class method, cached property
+            found = getattr(found, attribute, None) or found
+        function = inspect.unwrap(found) if callable(found) else None
+        if inspect.isfunction(function) and function.__code__.co_qualname == new.co_qualname:
+            function.__code__ = new
 
 
 def is_noticed(mutant: Mutant, folder: Path, seconds: float) -> bool:
@@ -189,7 +220,7 @@ def is_noticed(mutant: Mutant, folder: Path, seconds: float) -> bool:
     try:
         child = os.fork()
         if child == 0:
-            _run_tests(RULES[mutant.module], folder)
+            _run_tests(mutant, folder)
         end = time.monotonic() + seconds
         while os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
             if time.monotonic() > end:
@@ -203,10 +234,11 @@ def is_noticed(mutant: Mutant, folder: Path, seconds: float) -> bool:
     return status != 0
 
 
-def _run_tests(tests: tuple[str, ...], folder: Path) -> None:
-    """Run the tests with the package of the folder, and end the process whatever happens."""
+def _run_tests(mutant: Mutant, folder: Path) -> None:
+    """Run the tests with the mutant, and end the process whatever happens."""
     try:
-        code = int(_tests_code(tests, folder))
+        _put_into_place(mutant)
+        code = int(_tests_code(RULES[mutant.module], folder))
     except BaseException:  # noqa: BLE001 - the child must not go on as the parent
         code = 1
     os._exit(code)
@@ -218,12 +250,10 @@ def _tests_code(tests: tuple[str, ...], folder: Path) -> int:
     for stream in (1, 2):
         os.dup2(nothing, stream)
     os.chdir(ROOT)
-    sys.dont_write_bytecode = True
-    sys.path[:0] = [str(folder), str(ROOT)]
-    os.environ["PYTHONPATH"] = str(folder)
+    os.environ |= {"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
     options = ["-q", "-x", "-n", "0", "-p", "no:cacheprovider", "-k", "not postgresql"]
     options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # plugins are loaded
-    return pytest.main([*options, "-o", f"pythonpath={folder} {ROOT}", *tests])
+    return pytest.main([*options, *tests])
 
 
 def main() -> int:
@@ -241,10 +271,14 @@ def main() -> int:
     chosen.shuffle(sample)
     end = time.monotonic() + given.minutes * 60
     tried, explained, survivors = 0, 0, list[Mutant]()
-    load_libraries()
+    load_all(modules)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         shutil.copytree(ROOT / "src" / "enfold", folder / "enfold")
+        for module in modules:
+            text = (folder / "enfold" / module).read_text("utf-8")
+            if is_noticed(Mutant(module, 0, "none", text), folder, 300):
+                sys.exit(f"{module}: the tests fail without any change")
         for mutant in sample[: given.sample]:
             if time.monotonic() > end:
                 break
