@@ -40,8 +40,9 @@ def test_a_long_run_of_an_agent_is_cut_and_its_request_kept() -> None:
     rounds = [m for i in range(10) for m in (assistant("", call(str(i))), result(str(i)))]
     messages = [user("old"), assistant("done"), user("do it"), *rounds]
     counts = [10] * 3 + [100] * 20
-    roomy = split(messages, counts, Retention("tokens", 500), room=5_000)
-    assert (roomy.cut, roomy.kept) == (2, frozenset())
+    for enough in (5_000, 2_010):  # the request and its rounds have 2,010 tokens
+        roomy = split(messages, counts, Retention("tokens", 500), room=enough)
+        assert (roomy.cut, roomy.kept) == (2, frozenset())
     tight = split(messages, counts, Retention("tokens", 500), room=1_000)
     assert (tight.cut, tight.kept, tight.tail_tokens) == (19, frozenset({2}), 400)
 
@@ -54,7 +55,14 @@ def test_keeping_the_first_message_keeps_its_whole_tool_group() -> None:
 
 @pytest.mark.parametrize(
     ("by", "amount", "cut"),
-    [("messages", 3, 7), ("percent", 40, 6), ("ratio", 0.2, 8), ("messages", 0, 8)],
+    [
+        ("messages", 3, 7),
+        ("percent", 40, 6),
+        ("percent", 100, 0),
+        ("ratio", 0.2, 8),
+        ("ratio", 1, 0),
+        ("messages", 0, 8),
+    ],
 )
 def test_other_measures(by: Measure, amount: float, cut: int) -> None:
     assert split(chat(10), [10] * 10, Retention(by, amount)).cut == cut

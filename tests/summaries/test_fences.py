@@ -125,6 +125,14 @@ def test_other_text_is_left_as_it_is(text: str) -> None:
     assert escape(text) == text
 
 
+def test_a_tag_is_found_up_to_its_longest_form_and_a_notice_fits_the_length() -> None:
+    longest = "</" + "\u200b" * 151 + "summary>"
+    assert len(longest) == 161  # a bracket and 160 characters
+    assert escape(longest).startswith("&lt;/")
+    short, long = (fence("x" * length).split("\n<summary>", 1)[0] for length in (600, 601))
+    assert len(short) < len(long)
+
+
 @given(st.text(alphabet="</>summary \u200b\uff1crecnt_\n[]", max_size=80))
 def test_every_fence_ends_once(text: str) -> None:
     fenced = fence(text)
