@@ -129,6 +129,14 @@ RULES = {
 
 EXPLAINED = {
     (
+        "strategies/truncation.py",
+        "if config.suppress_if_needed and plan.target is not None and left > plan.target:",
+    ): "nothing is cut again where the target is reached",
+    (
+        "strategies/truncation.py",
+        "if count < before:",
+    ): "differs only where an edit saves no token",
+    (
         "summaries/fence.py",
         'return chr(ord(character) - 0xE0000) if tags else ""',
     ): "a tag is looked for with both values of `tags`",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from enfold.amounts import record_cost
 from enfold.condensation import (
     Condensation,
     CondensationEntry,
@@ -80,6 +81,20 @@ async def test_native_takes_the_place_of_one_that_fails(
     assert done.operations[0] == "skip_foreign"
     assert done.warnings[0] == "a note"
     assert "foreign failed, native took its place" in done.warnings[1]
+
+
+async def test_the_cost_is_that_of_both() -> None:
+    def paid_in_vain(plan: Plan) -> Condensation:
+        record_cost(0.25)
+        return broken(plan)
+
+    both = WithFallback(Foreign(paid_in_vain), Foreign(paid))
+    assert (await both.condense(plan_for(CHAT, both))).cost == 0.75
+
+
+def paid(plan: Plan) -> Condensation:
+    record_cost(0.5)
+    return replace(shorter(plan), cost=0.5)
 
 
 async def test_the_words_of_a_foreign_error_are_not_repeated() -> None:

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from enfold.condensation import Condensation, EditedMessage, validate
+from enfold.jsontext import dumps
 from enfold.messages import Attachment, Data, Message, Part, Reasoning, Text, ToolCall, ToolResult
 from enfold.strategies.shortened_text import SUPPRESSED
-from enfold.testing import assistant, call, result, user
+from enfold.testing import assistant, call, result, system, user
 from tests.strategies.tasks import plan_for, strategy
 
 OUTPUT = "\n".join(f"line {n} of the output" for n in range(1, 101))
@@ -103,6 +104,26 @@ async def test_the_first_the_recent_and_the_users_last_message_are_left_alone() 
     assert shown[-2:] == list(long[-2:])
     shown, _ = await condense(long, **texts, preserveFirstCount=3, preserveRecentCount=7)
     assert [a == b for a, b in zip(shown, long, strict=True)] == [True] * 10
+
+
+async def test_the_first_messages_are_counted_after_the_instructions() -> None:
+    messages = (system("Be brief."), *CHAT)
+    for first, edited in ((0, [2, 3, 7]), (2, [3, 7]), (3, [7])):
+        _, answer = await condense(messages, preserveFirstCount=first, maxToolParamChars=50)
+        assert [edit.index for edit in answer.edits] == edited
+
+
+@pytest.mark.parametrize(
+    ("mode", "most", "length", "is_edited"),
+    [("suppress", 2_000, 100, True), ("suppress", 5, 10, False), ("truncate", 5, 100, True)],
+)
+async def test_arguments_that_are_a_json_text_are_shortened_too(
+    mode: str, most: int, length: int, *, is_edited: bool
+) -> None:
+    written = ToolCall("1", "read", dumps({"note": "word " * (length // 5)}).decode())
+    messages = (CHAT[0], assistant("Looking.", written), *CHAT[2:])
+    shown, _ = await condense(messages, toolParamMode=mode, maxToolParamChars=most)
+    assert (shown[1] != messages[1]) == is_edited
 
 
 async def test_errors_stay_unless_they_need_not_and_are_errors_all_the_same() -> None:
@@ -205,6 +226,10 @@ async def test_as_many_of_the_newest_messages_stay_as_the_config_says(
     _, answer = await condense(maxToolResultLines=3, preserveRecentCount=recent)
     results = [edit.index for edit in answer.edits if edit.index in {2, 6}]
     assert results == cut
+    # A target that is out of reach changes nothing about that.
+    how = strategy("truncation", {"maxToolResultLines": 3, "preserveRecentCount": recent})
+    aimed = await how.condense(plan_for(CHAT, how, target=1))
+    assert [edit.index for edit in aimed.edits if edit.index in {2, 6}] == cut
 
 
 async def test_content_is_left_out_only_where_cutting_misses_the_target() -> None:

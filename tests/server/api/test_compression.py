@@ -10,7 +10,7 @@ from typing import Any
 from enfold.server import create_app
 from enfold.testing import ScriptedGateway
 from enfold.wiring import open_engine
-from tests.server.conftest import MODEL, WINDOW, Client, client_of, talk
+from tests.server.conftest import HERE, MODEL, WINDOW, Client, client_of, talk
 
 
 async def test_check_manual_config_and_summaries(client: Client) -> None:
@@ -129,6 +129,28 @@ async def test_a_key_of_a_request_is_used_for_that_call_and_stored_nowhere(tmp_p
     assert content["messagesIncluded"] == done["messagesCompressed"]
     assert content["messageRange"]["lastMessageId"] == done["messageCutoffId"]
     assert datetime.fromisoformat(content["compressionTimestamp"]).tzinfo is not None
+
+
+async def test_the_cost_of_a_compression_is_in_its_answer_and_in_the_metrics(
+    tmp_path: Path,
+) -> None:
+    gateway = ScriptedGateway("They agreed on the plan.")
+    async with (
+        open_engine(f"sqlite:///{tmp_path / 'costs.db'}", gateway=gateway) as engine,
+        client_of(create_app(engine)) as client,
+    ):
+        for name, prices in (("unknown", {}), ("priced", {"inputPrice": 5, "outputPrice": 9})):
+            fields = {"provider": "compatible", "base_url": HERE, "model": name, **prices}
+            await engine.profiles.save(name, fields)
+            await engine.set("summarizer", name)
+            await talk(client, name)
+            done = (await client.post(f"/api/sessions/{name}/compress", json={})).json()
+            assert (done["cost"] is None) == (name == "unknown")
+        lines = (await client.get("/metrics")).text.splitlines()
+    assert f"enfold_compression_dollars_total {done['cost']}" in lines
+    assert done["cost"] > 0
+    for known in ("known", "unknown"):
+        assert f'enfold_compressions_by_cost_total{{cost="{known}"}} 1' in lines
 
 
 async def test_a_session_that_is_not_there(client: Client, ann: Client) -> None:
