@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from enfold.condensation import Condensation, EditedMessage, Plan, SummarizedMessages, validate
-from enfold.errors import SummaryError
+from enfold.errors import NoGainError, SummaryError
 from enfold.history import orphans, unanswered
 from enfold.messages import Attachment, Message, Reasoning, Text, ToolCall, ToolResult
 from enfold.strategies import contract
 from enfold.strategies.contract import Summarizers
+from enfold.strategies.lossless import Lossless
 from enfold.strategies.shortened_text import SUPPRESSED
 from enfold.strategies.smart.passes import SUMMARIZED
 from enfold.summaries import SummaryRequest
@@ -359,6 +360,18 @@ async def test_a_failed_pass_is_skipped_and_reported_and_the_others_continue() -
     assert answer.operations == ("skip_fold", "cut_completed")
     assert answer.warnings == ("the pass fold was skipped: the model is away",)
     assert answer.tokens(plan) < plan.tokens
+
+
+async def test_a_failed_prelude_is_skipped_and_reported_and_the_passes_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def fail(_strategy: Lossless, _plan: Plan) -> Condensation:
+        raise NoGainError("nothing was freed")
+
+    monkeypatch.setattr(Lossless, "condense", fail)
+    _, answer = await condense(individual("cut", toolResults="suppress"), prelude={"enabled": True})
+    assert answer.operations == ("skip_lossless_prelude", "cut_completed")
+    assert answer.warnings == ("the lossless prelude was skipped: nothing was freed",)
 
 
 async def test_a_summary_that_is_no_gain_is_a_pass_that_failed() -> None:
