@@ -277,8 +277,9 @@ class Condensation:
             for part in message.parts
             if isinstance(part, ToolCall)
         }
+        shown = {**dict(enumerate(plan.messages)), **{e.index: e.message for e in self.edits}}
         return tuple(
-            _reference(edit.index, source, shortening.recipe.digest, plan, calls)
+            _reference(edit.index, source, shortening.recipe.digest, shown[source.message], calls)
             for edit in self.edits
             for shortening in edit.shortenings
             for source in shortening.sources
@@ -292,10 +293,11 @@ class Condensation:
 
 
 def _reference(
-    index: int, source: PieceSource, digest: str, plan: Plan, calls: Mapping[str, ToolCall]
+    index: int, source: PieceSource, digest: str, message: Message, calls: Mapping[str, ToolCall]
 ) -> ContentReference:
+    """Return the reference to a text that the message shows."""
     call = None
-    for part in plan.messages[source.message].parts:
+    for part in message.parts:
         if isinstance(part, ToolCall):
             call = part
         elif isinstance(part, ToolResult):

@@ -65,6 +65,12 @@ async def test_the_first_compression_runs_in_steps(bench: Bench, read_at_once: l
     first = (await session.history(limit=1_000))[0].id
     assert made[0].message_range is not None
     assert made[0].message_range["firstMessageId"] == first
+    # What comes after the cutoff is no long branch, however deep it is.
+    await talk(session, 12, start=TURNS, words=400)
+    status = await session.status()
+    assert status.current_token_count > WINDOW
+    shown = len(prepared.view.shown) + 24
+    assert status.retained_message_count + status.compressible_message_count == shown
 
 
 async def test_a_step_that_fails_blocks_and_skips_nothing(

@@ -35,6 +35,18 @@ async def test_without_a_snapshot_all_is_shown(
     assert view.session.tip == line[-1].id
 
 
+async def test_an_earlier_view_is_extended_on_its_own_branch_only(
+    store: Store, session: SessionRecord, line: tuple[StoredMessage, ...]
+) -> None:
+    earlier = await store.read(views.view, session.key)
+    for parent, after in ((line[-1], line), (line[9], line[:10])):
+        (new,) = await store.write(
+            tree.append, session.key, drafts(f"after {parent.id}"), parent=parent.id
+        )
+        found = await store.read(views.view, session.key, new.id, earlier=earlier)
+        assert found.after == (*after, new)
+
+
 async def test_an_empty_session_has_an_empty_view(store: Store, session: SessionRecord) -> None:
     view = await store.read(views.view, session.key)
     assert (view.tip, view.depth, view.shown, view.after) == (None, 0, (), ())

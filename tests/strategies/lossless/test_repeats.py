@@ -10,8 +10,9 @@ import pytest
 import enfold
 from enfold.jsontext import dumps, loads, to_json
 from enfold.ledger import Ledger, digest
-from enfold.messages import Conversation, text_of
+from enfold.messages import Conversation, Message, Text, ToolCall, ToolResult, text_of
 from enfold.strategies.lossless import shorten
+from enfold.testing import assistant
 from tests.strategies.lossless.sessions import (
     Session,
     code,
@@ -161,6 +162,19 @@ def test_a_reference_has_its_type_path_operation_and_hash() -> None:
     assert [each.index - each.original_index for each in found] == [6, 6, 6]
     for each, text in zip(found, (APP, LISTING, OTHER), strict=True):
         assert text in text_of(plan.messages[each.original_index].parts)
+
+
+def test_a_reference_names_the_call_of_its_result_among_several() -> None:
+    calls = [ToolCall(path, "read", {"path": path}) for path in ("a.py", "b.py")]
+    answers = [ToolResult("a.py", (Text(APP),)), ToolResult("b.py", (Text(OTHER),))]
+    session = Session()
+    session.messages += [assistant("", *calls), Message("tool", tuple(answers))]
+    plan = plan_for(session.read("again.py", APP).read("again.py", OTHER).end())
+    found = shorten(plan).references(plan)
+    assert [(each.path, each.hash) for each in found] == [
+        ("a.py", digest(APP)),
+        ("b.py", digest(OTHER)),
+    ]
 
 
 def test_a_ledger_lists_its_references(tmp_path: Path) -> None:
