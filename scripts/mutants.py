@@ -130,6 +130,18 @@ RULES = {
 
 EXPLAINED = {
     (
+        "store/snapshots.py",
+        "after=tree.line(db, bottom.key, above) if bottom.depth > above else (),",
+    ): "saves a query whose result is empty",
+    (
+        "store/snapshots.py",
+        "newer = tree.line(db, bottom.key, earlier.depth) if bottom.depth > earlier.depth else ()",
+    ): "saves a query whose result is empty",
+    (
+        "store/snapshots.py",
+        "if max_tokens is None or bottom.depth - cutoff_depth <= LONGEST_VIEW:",
+    ): "of a view of exactly that length nothing is left out",
+    (
         "strategies/truncation.py",
         "if config.suppress_if_needed and plan.target is not None and left > plan.target:",
     ): "nothing is cut again where the target is reached",

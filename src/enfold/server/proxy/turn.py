@@ -465,7 +465,8 @@ class ProxyPipeline:
             **self._background.sizes(),
             "compressed_histories": len(self._compressed),
             "recording": len(self._waiting),
-            "models": len(self._limit_tasks) + len(self._tokenizers),
+            "limit_requests": len(self._limit_tasks),
+            "tokenizers": len(self._tokenizers),
         }
 
     async def idle(self) -> None:
