@@ -2,7 +2,8 @@
 
 import pytest
 
-from enfold.llm.costs import current, detect, of_window
+from enfold.llm.costs import current, detect, of_window, published_limits
+from enfold.modelconfig import SHIPPED
 
 
 def test_a_shipped_model_has_its_shipped_limits() -> None:
@@ -56,3 +57,17 @@ def test_room_for_the_reply_is_set_aside_from_the_window(
     config = of_window("compatible:mine", 32_768, max_output, "api")
     assert (config.max_input, config.max_output) == limits
     assert config.source == "api"
+
+
+def test_published_limits_hold_for_the_models_of_their_provider() -> None:
+    shipped = {config.id for config in SHIPPED}
+    for limits in published_limits():
+        for model in limits.models:
+            config = detect(f"{limits.provider}:{model}")
+            if config.id not in shipped:
+                assert (config.max_input, config.max_output, config.source) == (
+                    limits.max_input,
+                    limits.max_output,
+                    "library",
+                )
+            assert detect(f"acme:{model}").source == "default"

@@ -171,6 +171,17 @@ async def test_the_second_of_two_is_refused(
         )
 
 
+async def test_another_one_is_looked_for_on_the_branch_of_the_work(
+    store: Store, session: SessionRecord, line: tuple[StoredMessage, ...]
+) -> None:
+    first, late = (summary(line[3], line[9]) for _ in range(2))
+    await store.write(snapshots.record, session.key, first, expected=None)
+    (tip,) = await store.write(tree.append, session.key, drafts("other"), parent=line[1].id)
+    with pytest.raises(ConflictError):  # the session is on another branch by now
+        await store.write(snapshots.record, session.key, late, expected=None)
+    await store.write(snapshots.record, session.key, late, expected=None, tip=tip.id)
+
+
 async def test_extras_of_a_snapshot_are_written_with_it(
     store: Store, session: SessionRecord, line: tuple[StoredMessage, ...]
 ) -> None:
