@@ -77,7 +77,7 @@ DOORS = (
 
 LIBRARIES: dict[str, tuple[str, ...]] = {
     "agents": ("adapters",),
-    "aiohttp": ("server",),
+    "aiohappyeyeballs": ("server.proxy.upstream",),
     "brotli": ("server.bodies",),
     "cryptography": ("llm",),
     "ctok": ("tokens",),
@@ -85,6 +85,7 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     "daft": ("bulk",),
     "fastapi": ("server", "ui.app"),  # the web UI's library is mounted on an application of it
     "genai_prices": ("llm",),
+    "httptools": ("server.proxy.upstream",),
     "keyring": ("llm",),
     "langchain_core": (
         "adapters",
@@ -111,7 +112,6 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     "tiktoken": ("tokens",),
     "toktok": ("tokens",),
     "uvicorn": ("server",),
-    "yarl": ("server",),
     "zstandard": ("server.bodies",),
 }
 """Where each foreign library is used: as a rule one place, so that it can be replaced there."""
@@ -450,8 +450,8 @@ def test_the_core_loads_without_the_parts() -> None:
     assert done.returncode == 0, done.stderr
 
 
-PICKED_UP = {"httptools", "uvloop"}
-"""Not imported by us: the web server is faster where it finds them."""
+PICKED_UP = {"uvloop"}
+"""Not imported by us: the web server is faster where it finds it."""
 
 
 def test_imports_and_declared_dependencies_agree() -> None:

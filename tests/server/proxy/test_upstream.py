@@ -7,6 +7,8 @@ import gzip
 import re
 import socket
 import struct
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 from starlette.applications import Starlette
@@ -81,12 +83,20 @@ def _reset(writing: asyncio.StreamWriter) -> None:
 
 
 async def test_an_idle_connection_that_the_provider_closed_costs_no_request() -> None:
-    connections = 0
+    connections, left = 0, asyncio.Event()
 
     async def answer(reading: asyncio.StreamReader, writing: asyncio.StreamWriter) -> None:
         nonlocal connections
         connections += 1
-        number = connections
+        with suppress(asyncio.IncompleteReadError):
+            await answer_all(connections, reading, writing)
+        if connections == 2:
+            writing.close()
+            left.set()
+
+    async def answer_all(
+        number: int, reading: asyncio.StreamReader, writing: asyncio.StreamWriter
+    ) -> None:
         while head := await reading.readuntil(b"\r\n\r\n"):
             if number == 1 and b"/second" in head:
                 # The open request is reset: its body cannot be written.
@@ -106,6 +116,7 @@ async def test_an_idle_connection_that_the_provider_closed_costs_no_request() ->
             assert await response.read() == b"ok"
     assert connections == 2
     await upstream.close()
+    await left.wait()
     server.close()
 
 
@@ -128,3 +139,103 @@ async def test_a_request_that_the_provider_worked_on_is_not_sent_twice() -> None
     assert requests == 1
     await upstream.close()
     server.close()
+
+
+@asynccontextmanager
+async def _provider(
+    response: bytes, *, is_open: bool = False, reads: bool = True
+) -> AsyncIterator[tuple[Upstream, list[bytes]]]:
+    """Yield an upstream whose server sends these bytes, and the heads of the requests it gets."""
+    heads: list[bytes] = []
+    connections: list[asyncio.StreamWriter] = []
+
+    async def answer(reading: asyncio.StreamReader, writing: asyncio.StreamWriter) -> None:
+        connections.append(writing)
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                heads.append(await reading.readuntil(b"\r\n\r\n"))
+                length = re.search(rb"content-length: (\d+)", heads[-1])
+                if reads and length is not None:
+                    await reading.readexactly(int(length[1]))
+                writing.write(response)
+                await writing.drain()
+                if not is_open:
+                    break
+        writing.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    upstream = Upstream({"openai": f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/base"})
+    async with server:
+        yield upstream, heads
+        await upstream.close()
+        for each in connections:
+            with suppress(ConnectionError):
+                await each.wait_closed()
+
+
+OK = b"HTTP/1.1 200 OK\r\n"
+
+
+@pytest.mark.parametrize(
+    ("response", "body"),
+    [
+        (OK + b"content-length: 2\r\n\r\nok", b"ok"),
+        (OK + b"transfer-encoding: chunked\r\n\r\n1\r\no\r\n1\r\nk\r\n0\r\n\r\n", b"ok"),
+        (b"HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n" + OK + b"content-length: 0\r\n\r\n", b""),
+        (OK + b"content-length: 2000000\r\n\r\n" + b"x" * 2_000_000, b"x" * 2_000_000),
+    ],
+    ids=["length", "chunks", "interim", "long"],
+)
+async def test_a_connection_is_used_again(response: bytes, body: bytes) -> None:
+    async with _provider(response, is_open=True) as (upstream, heads):
+        for _ in range(3):
+            async with upstream.call("openai", "POST", "/v1/x?a=%20b", [], b"{}") as reply:
+                assert (reply.status, await reply.read()) == (200, body)
+                assert b"link" not in dict(reply.headers)
+        assert len(heads) == 3
+        assert heads[0].startswith(b"POST /base/v1/x?a=%20b HTTP/1.1\r\nhost: 127.0.0.1:")
+
+
+async def test_the_response_to_a_head_request_has_no_body() -> None:
+    async with _provider(OK + b"content-length: 2\r\n\r\n", is_open=True) as (upstream, heads):
+        for _ in range(2):
+            async with upstream.call("openai", "HEAD", "/v1/x", [], None) as reply:
+                assert (reply.length, await reply.read()) == (2, b"")
+    assert b"content-length" not in heads[0]
+
+
+async def test_the_end_of_the_connection_may_end_a_body() -> None:
+    async with (
+        _provider(OK + b"\r\nok") as (upstream, _),
+        upstream.call("openai", "GET", "/v1/x", [], None) as reply,
+    ):
+        assert reply.ends_with_connection
+        assert await reply.read() == b"ok"
+
+
+@pytest.mark.parametrize(
+    ("response", "error"),
+    [
+        (b"no HTTP\r\n\r\n", "sent an invalid response"),
+        (OK + b"x: " + b"x" * 70_000, "sent an invalid response: its headers are larger"),
+        (OK + b"content-length: 9\r\n\r\nok", "broke off its response"),
+        (OK + b"transfer-encoding: chunked\r\n\r\n9\r\nok", "broke off its response"),
+        (b"", "cannot be reached: the server closed the connection"),
+    ],
+    ids=["no-http", "long-headers", "short", "chunk", "nothing"],
+)
+async def test_a_wrong_response_is_an_error(response: bytes, error: str) -> None:
+    async with _provider(response) as (upstream, heads):
+        with pytest.raises(UnavailableError, match=error):
+            async with upstream.call("openai", "POST", "/v1/x", [], b"{}") as reply:
+                await reply.read()
+        assert len(heads) == 1
+
+
+async def test_a_provider_may_refuse_a_body_before_its_end() -> None:
+    refusal = b"HTTP/1.1 413 Too Large\r\ncontent-length: 3\r\n\r\nbig"
+    async with (
+        _provider(refusal, is_open=True, reads=False) as (upstream, _),
+        upstream.call("openai", "POST", "/v1/x", [], b"x" * 50_000_000) as reply,
+    ):
+        assert (reply.status, await reply.read()) == (413, b"big")

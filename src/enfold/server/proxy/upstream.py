@@ -2,19 +2,27 @@
 
 Bodies are neither decoded nor decompressed on the way. Headers of a single connection, and those
 that are meant for enfold, are not forwarded.
+
+A general HTTP client would take longer for a short request than the rest of the proxy. Here a
+connection writes the bytes of the request, and httptools parses the response.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+import asyncio
+import socket
+import ssl
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from functools import cached_property
 from http import HTTPStatus
 from time import monotonic
-from typing import Protocol
+from typing import Protocol, cast
+from urllib.parse import urlsplit
 
-import aiohttp
-from yarl import URL
+import httptools
+from aiohappyeyeballs import start_connection
 
 from enfold.errors import UnavailableError
 from enfold.server.access import Header
@@ -39,9 +47,13 @@ _CONNECTION_HEADERS = frozenset(
         b"expect",
     }
 )
-_AUTOMATIC_HEADERS = frozenset({"user-agent", "accept", "accept-encoding", "content-type"})
-"""Headers that aiohttp adds unless it is told not to."""
+_METHODS_WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
+_REPEATABLE_METHODS = _METHODS_WITHOUT_BODY | {"PUT", "DELETE"}
 _CONNECT_SECONDS = 30.0
+_NEXT_ADDRESS_SECONDS = 0.25
+"""Seconds after which the next address of a server is tried, too."""
+_IDLE_SECONDS = 15.0
+"""Seconds for which an unused connection stays open."""
 _OF_PROVIDERS_SITE = (
     b"access-control-",
     b"alt-svc",
@@ -64,6 +76,8 @@ _RESEND_SECONDS = 1.0
 """Seconds in which a reset shows that an idle connection was closed."""
 _PIECE_BYTES = 2**20
 """A longer body is sent in pieces of this size, so that other requests go on meanwhile."""
+_MAX_UNREAD_BYTES = 256 * 1024
+"""Bytes of a response that are held; more are not received before these are read."""
 
 
 class RelayedResponse(Protocol):
@@ -83,46 +97,270 @@ class RelayedResponse(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class _Address:
+    """The address of an upstream server."""
+
+    origin: str
+    host: str
+    port: int
+    context: ssl.SSLContext | None
+    """None without TLS."""
+    host_header: bytes
+    path: str
+    """The path before that of each request."""
+
+    @classmethod
+    def of(cls, url: str) -> _Address:
+        parts = urlsplit(url)
+        context = None
+        if parts.scheme == "https":
+            context = ssl.create_default_context()
+            context.set_alpn_protocols(["http/1.1"])
+        host = (parts.hostname or "").encode("idna").decode()
+        port = parts.port or (80 if context is None else 443)
+        shown = f"[{host}]" if ":" in host else host
+        named = shown if parts.port is None else f"{shown}:{parts.port}"
+        return cls(f"{parts.scheme}://{named}", host, port, context, named.encode(), parts.path)
+
+
+class _ResponseError(Exception):
+    """A response that is missing, incomplete or invalid."""
+
+    def __init__(self, cause: str, reason: str) -> None:
+        """`cause` is the verb of a sentence about the provider."""
+        super().__init__(reason)
+        self.cause = cause
+
+
+_SILENT = "sent nothing for too long"
+_INVALID = "sent an invalid response"
+_BROKEN_OFF = "broke off its response"
+_FAILURES = (OSError, UnicodeError, _ResponseError)
+"""Errors of a connection. A name that cannot be looked up may be a `UnicodeError`."""
+
+
+class _Connection(asyncio.Protocol):
+    """A connection to an upstream server: one request and its response at a time."""
+
+    def __init__(self, idle: list[_Connection], read_timeout: float | None) -> None:
+        """`idle` are the open connections to the same server that are not used."""
+        self._idle = idle
+        self._read_timeout = read_timeout
+        self._loop = asyncio.get_running_loop()
+        self._closing: asyncio.TimerHandle | None = None
+        self._waiter: asyncio.Future[None] | None = None
+        self._is_full = False
+        """True while the transport takes no more of the request."""
+        self.lost = asyncio.Event()
+        """Set when the connection is closed."""
+        self.is_reused = False
+        self.is_complete = True
+        """True if the whole response has arrived, or nothing was sent yet."""
+        self.status = 0
+        """The status of the response; 0 before its headers are there."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+
+    async def send(self, method: str, head: bytes, body: bytes) -> None:
+        """Send a request, and return when the head of its response is there."""
+        self._parser = httptools.HttpResponseParser(self)
+        self._has_body = method != "HEAD"
+        self.status, self.headers = 0, list[Header]()
+        self.length: int | None = None
+        self.is_chunked = self.is_complete = self._may_stay_open = self._is_paused = False
+        self._chunks: list[bytes] = []
+        self._unread = self._head_bytes = 0
+        self._error: Exception | None = None
+        self.is_written = False
+        if self._transport.is_closing():
+            raise ConnectionResetError("the server closed the connection")
+        if len(body) <= _PIECE_BYTES:
+            self._transport.write(head + body)
+        else:
+            self._transport.write(head)
+            view = memoryview(body)
+            for start in range(0, len(body), _PIECE_BYTES):
+                self._transport.write(view[start : start + _PIECE_BYTES])
+                while self._is_full and self.status < HTTPStatus.BAD_REQUEST:
+                    await self._wait()
+                if self.status >= HTTPStatus.BAD_REQUEST:
+                    return  # the server does not want the rest
+        self.is_written = True
+        while not self.status:
+            await self._wait()
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """Yield the body as it arrives."""
+        while True:
+            if self._chunks:
+                chunk = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
+                self._chunks, self._unread = [], 0
+                if self._is_paused:
+                    self._is_paused = False
+                    self._transport.resume_reading()
+                yield chunk
+            elif self.is_complete:
+                return
+            else:
+                await self._wait()
+
+    def release(self) -> None:
+        """Keep the connection for another request if the response has arrived; else close it."""
+        if (
+            self.is_complete
+            and self.is_written
+            and self._may_stay_open
+            and not (self._is_paused or self._transport.is_closing())
+        ):
+            self._chunks, self.is_reused = [], True
+            self._idle.append(self)
+            self._closing = self._loop.call_later(_IDLE_SECONDS, self._transport.close)
+        else:
+            self._transport.abort()
+
+    def take(self) -> None:
+        """Use the idle connection again."""
+        if self._closing is not None:
+            self._closing.cancel()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.take()
+        self._transport.abort()
+
+    async def _wait(self) -> None:
+        """Wait for the next event of the connection; raise the error that ended it."""
+        if self._error is not None:
+            raise self._error
+        self._waiter = self._loop.create_future()
+        timer = None
+        if self._read_timeout is not None:
+            timer = self._loop.call_later(self._read_timeout, self._fail, _SILENT, "no data")
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+            if timer is not None:
+                timer.cancel()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def _fail(self, cause: str, reason: str) -> None:
+        self._error = self._error or _ResponseError(cause, reason)
+        self._transport.abort()
+        self._wake()
+
+    # The methods that the transport and the parser call.
+
+    def data_received(self, data: bytes) -> None:
+        if self.is_complete:
+            self._transport.abort()  # nothing was sent to it
+            return
+        if not self.status:
+            self._head_bytes += len(data)
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserError as error:
+            self._fail(_INVALID, str(error))
+        if not self.status and self._head_bytes > _MAX_HEADER_BYTES:
+            self._fail(_INVALID, f"its headers are larger than {_MAX_HEADER_BYTES:,} bytes")
+        self._wake()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self in self._idle:
+            self._idle.remove(self)
+        self.take()
+        self.lost.set()
+        if self.status and not self.is_complete and not self.is_chunked and self.length is None:
+            self.is_complete = exc is None  # the end of the connection is the end of the body
+        if not self.is_complete and self._error is None:
+            if self.status:
+                self._error = _ResponseError(_BROKEN_OFF, str(exc or "the connection ended"))
+            else:
+                self._error = exc or ConnectionResetError("the server closed the connection")
+        self._wake()
+
+    def pause_writing(self) -> None:
+        self._is_full = True
+
+    def resume_writing(self) -> None:
+        self._is_full = False
+        self._wake()
+
+    def on_message_begin(self) -> None:
+        if self.is_complete:
+            raise ValueError("it has more than one response")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self.headers.append((name, value))
+
+    def on_headers_complete(self) -> None:
+        status = self._parser.get_status_code()
+        if status < HTTPStatus.OK:
+            self.headers = []  # of an interim response, such as 103
+            return
+        for name, value in self.headers:
+            lower = name.lower()
+            if lower == b"transfer-encoding":
+                self.is_chunked = True
+            elif lower == b"content-length":
+                self.length = int(value)
+        if self.is_chunked:
+            self.length = None
+        self.status = status
+        self._may_stay_open = self._parser.should_keep_alive()
+        self.is_complete = not self._has_body
+
+    def on_body(self, data: bytes) -> None:
+        self._chunks.append(data)
+        self._unread += len(data)
+        if self._unread > _MAX_UNREAD_BYTES and not self._is_paused:
+            self._is_paused = True
+            self._transport.pause_reading()
+
+    def on_message_complete(self) -> None:
+        if self.status:
+            self.is_complete = True
+
+
+@dataclass(frozen=True, slots=True)
 class UpstreamResponse:
     """A provider's response that is still arriving."""
 
     status: int
     headers: list[Header]
-    _response: aiohttp.ClientResponse
+    _connection: _Connection
+    _origin: str
 
     @property
     def length(self) -> int | None:
         """The size of the body in bytes; None if there is no body or the size is unknown."""
-        if self.status in WITHOUT_BODY or "transfer-encoding" in self._response.headers:
-            return None
-        return self._response.content_length
+        return None if self.status in WITHOUT_BODY else self._connection.length
 
     @property
     def ends_with_connection(self) -> bool:
         """True if only the end of the connection ends the body: it may have been broken off."""
-        is_chunked = "transfer-encoding" in self._response.headers
+        is_chunked = self._connection.is_chunked
         return self.length is None and not is_chunked and self.status not in WITHOUT_BODY
 
     def broken_off(self) -> UnavailableError:
         """Return the error for a body that ended before the reply did."""
-        return UnavailableError(
-            f"the provider at {self._response.url.origin()} broke off its response; try again"
-        )
+        return UnavailableError(f"the provider at {self._origin} {_BROKEN_OFF}; try again")
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """Yield the body as it arrives; raise `UnavailableError` if the connection breaks."""
         try:
-            async for chunk in self._response.content.iter_any():
+            async for chunk in self._connection.chunks():
                 yield chunk
-        except (aiohttp.ClientError, TimeoutError) as error:
-            raise _unavailable_error(self._response.url, error) from None
+        except _FAILURES as error:
+            raise _unavailable_error(self._origin, error) from None
 
     async def read(self) -> bytes:
         """Return the whole body."""
-        try:
-            return await self._response.read()
-        except aiohttp.ClientError as error:
-            raise _unavailable_error(self._response.url, error) from None
+        return b"".join([chunk async for chunk in self.chunks()])
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,42 +393,107 @@ async def buffer_response(response: RelayedResponse) -> BufferedResponse:
     return BufferedResponse(response.status, response.headers, body)
 
 
+class _UpstreamServer:
+    """An upstream server, and the connections to it."""
+
+    def __init__(self, url: str, read_timeout: float | None) -> None:
+        self._url = url
+        self._read_timeout = read_timeout
+        self._idle: list[_Connection] = []
+
+    @cached_property
+    def address(self) -> _Address:
+        """The address."""
+        return _Address.of(self._url)
+
+    async def connection(self, *, is_new: bool = False) -> _Connection:
+        """Return the connection that was used last, or a new one."""
+        if self._idle and not is_new:
+            connection = self._idle.pop()
+            connection.take()
+            return connection
+        address, loop = self.address, asyncio.get_running_loop()
+        async with asyncio.timeout(_CONNECT_SECONDS):
+            found = await loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+            opened = await start_connection(found, happy_eyeballs_delay=_NEXT_ADDRESS_SECONDS)
+            opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            _, connection = await loop.create_connection(
+                lambda: _Connection(self._idle, self._read_timeout),
+                sock=opened,
+                ssl=address.context,
+                server_hostname=None if address.context is None else address.host,
+            )
+        return connection
+
+    async def close(self) -> None:
+        """Close the connections that are not used."""
+        closed = tuple(self._idle)
+        for connection in closed:
+            connection.close()
+        for connection in closed:
+            await connection.lost.wait()
+
+
 class _UpstreamCall(AbstractAsyncContextManager[UpstreamResponse]):
     """A request to a provider while its response is read."""
 
     def __init__(
         self,
-        send: Callable[[], Awaitable[aiohttp.ClientResponse]],
-        url: URL,
-        is_written: Callable[[], bool],
+        server: _UpstreamServer,
+        method: str,
+        path: str,
+        headers: Iterable[Header],
+        body: bytes | None,
     ) -> None:
-        self._send = send
-        self._url = url
-        self._is_written = is_written
+        self._server = server
+        self._method = method
+        self._path = path
+        self._headers = headers
+        self._body = body
 
     async def __aenter__(self) -> UpstreamResponse:
+        origin = self._server.address.origin
         try:
-            self._response = response = await self._send_over_open_connection()
-        except (aiohttp.ClientError, TimeoutError) as error:
-            raise _unavailable_error(self._url, error) from None
-        return UpstreamResponse(response.status, response_headers(response.raw_headers), response)
+            self._connection = connection = await self._send()
+        except _FAILURES as error:
+            raise _unavailable_error(origin, error) from None
+        headers = response_headers(connection.headers)
+        return UpstreamResponse(connection.status, headers, connection, origin)
 
-    async def _send_over_open_connection(self) -> aiohttp.ClientResponse:
-        started = monotonic()
+    async def _send(self) -> _Connection:
+        connection, started = await self._server.connection(), monotonic()
         try:
-            return await self._send()
-        except aiohttp.ClientConnectorError:
-            raise
-        except aiohttp.ClientOSError:
+            await self._send_over(connection)
+        except ConnectionError:
             # The provider closed an idle connection before it had received all of the request.
             # A later reset may come after it has worked on the request: that is not repeated.
-            if self._is_written() and monotonic() - started > _RESEND_SECONDS:
+            is_late = connection.is_written and monotonic() - started > _RESEND_SECONDS
+            if not connection.is_reused or (is_late and self._method not in _REPEATABLE_METHODS):
                 raise
-            return await self._send()
+            connection = await self._server.connection(is_new=True)
+            await self._send_over(connection)
+        return connection
+
+    async def _send_over(self, connection: _Connection) -> None:
+        is_sent = False
+        try:
+            await connection.send(self._method, self._head(), self._body or b"")
+            is_sent = True
+        finally:
+            if not is_sent:
+                connection.close()
+
+    def _head(self) -> bytes:
+        address = self._server.address
+        first = f"{self._method} {address.path}{self._path} HTTP/1.1".encode("latin-1")
+        lines = [first, b"host: " + address.host_header]
+        lines += [name + b": " + value for name, value in forwarded_headers(self._headers)]
+        if self._body or self._method not in _METHODS_WITHOUT_BODY:
+            lines.append(b"content-length: %d" % len(self._body or b""))
+        return b"\r\n".join(lines) + b"\r\n\r\n"
 
     async def __aexit__(self, *_: object) -> None:
-        # The connection is reused if the body was read to its end, and closed if it was not.
-        self._response.release()
+        self._connection.release()
 
 
 class Upstream:
@@ -199,8 +502,9 @@ class Upstream:
     def __init__(self, addresses: Mapping[str, str], *, read_timeout: float | None = None) -> None:
         """`read_timeout` is how many seconds a provider may send nothing; None is without limit."""
         self._addresses = addresses
-        self._read_timeout = read_timeout
-        self._client: aiohttp.ClientSession | None = None
+        self._servers = {
+            name: _UpstreamServer(address, read_timeout) for name, address in addresses.items()
+        }
 
     def address(self, name: str) -> str:
         """Return the base URL of an upstream server."""
@@ -210,53 +514,12 @@ class Upstream:
         self, name: str, method: str, path: str, headers: Iterable[Header], body: bytes | None
     ) -> AbstractAsyncContextManager[UpstreamResponse]:
         """Send a request; the context yields the response and ends the call when it is left."""
-        url = URL(self._addresses[name] + path, encoded=True)
-        sent = [
-            (name.decode("latin-1"), value.decode("latin-1"))
-            for name, value in forwarded_headers(headers)
-        ]
-        in_pieces = body is not None and len(body) > _PIECE_BYTES
-        is_written = not in_pieces
-        if body is not None and in_pieces:
-            sent.append(("Content-Length", str(len(body))))
-
-        async def pieces(body: bytes) -> AsyncIterator[memoryview]:
-            nonlocal is_written
-            view = memoryview(body)
-            for start in range(0, len(body), _PIECE_BYTES):
-                yield view[start : start + _PIECE_BYTES]
-            is_written = True
-
-        def send() -> Awaitable[aiohttp.ClientResponse]:
-            return self._session().request(
-                method,
-                url,
-                headers=sent,
-                data=pieces(body) if body is not None and in_pieces else body,
-                allow_redirects=False,
-                skip_auto_headers=_AUTOMATIC_HEADERS.difference(name for name, _ in sent) or None,
-            )
-
-        return _UpstreamCall(send, url, lambda: is_written)
-
-    def _session(self) -> aiohttp.ClientSession:
-        if self._client is None:
-            self._client = aiohttp.ClientSession(
-                auto_decompress=False,
-                connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                timeout=aiohttp.ClientTimeout(
-                    total=None, sock_connect=_CONNECT_SECONDS, sock_read=self._read_timeout
-                ),
-                max_line_size=_MAX_HEADER_BYTES,
-                max_field_size=_MAX_HEADER_BYTES,
-            )
-        return self._client
+        return _UpstreamCall(self._servers[name], method, path, headers, body)
 
     async def close(self) -> None:
-        """Close all connections."""
-        if self._client is not None:
-            await self._client.close()
+        """Close the connections that are not used."""
+        for server in self._servers.values():
+            await server.close()
 
 
 def forwarded_headers(headers: Iterable[Header]) -> list[Header]:
@@ -281,13 +544,7 @@ def response_headers(headers: Iterable[Header]) -> list[Header]:
     ]
 
 
-def _unavailable_error(url: URL, error: Exception) -> UnavailableError:
+def _unavailable_error(origin: str, error: Exception) -> UnavailableError:
+    cause = error.cause if isinstance(error, _ResponseError) else "cannot be reached"
     reason = str(error) or type(error).__name__
-    provider = f"the provider at {url.origin()}"
-    if isinstance(error, aiohttp.SocketTimeoutError):
-        return UnavailableError(f"{provider} sent nothing for too long: {reason}; try again")
-    if isinstance(error, aiohttp.ClientResponseError):
-        return UnavailableError(f"{provider} sent an invalid response: {reason}; try again")
-    if isinstance(error, aiohttp.ClientPayloadError):
-        return UnavailableError(f"{provider} broke off its response: {reason}; try again")
-    return UnavailableError(f"{provider} cannot be reached: {reason}; try again")
+    return UnavailableError(f"the provider at {origin} {cause}: {reason}; try again")
