@@ -16,6 +16,7 @@ place.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -54,6 +55,7 @@ def content_hash(message: Message) -> str:
     return _hash(dumps([role, name, content]), b"enfold content")
 
 
+@lru_cache(maxsize=8_192)  # clients send a history again with every request
 def identity(parent: str | None, content: str) -> str:
     """Return the identity of a message, from its content hash and its parent's identity."""
     return _hash(f"{parent or ''} {content}".encode(), b"enfold identity")

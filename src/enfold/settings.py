@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import blake2b
 from importlib import metadata
 from pathlib import Path
@@ -489,6 +489,11 @@ def check(name: str, value: Any) -> tuple[str, Any]:
 
     Raises `ConfigError` that says which values are valid.
     """
+    is_number = value is None or isinstance(value, int | float)
+    return _check_number(name, value) if is_number else _check(name, value)
+
+
+def _check(name: str, value: Any) -> tuple[str, Any]:
     setting = ALIASES.get(name, name)
     given = value
     if setting == PERCENT_ALIAS:
@@ -516,6 +521,10 @@ def check(name: str, value: Any) -> tuple[str, Any]:
     except (ValidationError, InputError):
         allowed = fields()[setting].allowed
         raise ConfigError(f"{name} = {value!r}: expected {allowed}") from None
+
+
+_check_number = lru_cache(maxsize=1_000, typed=True)(_check)
+"""The settings of a session are checked in every turn, and few numbers and switches occur."""
 
 
 def _parse_object(text: str) -> Any:

@@ -337,7 +337,7 @@ def recognise_history(
         model = model.within(settings.window).within(sender.window)
     if session is None:
         return RecognisedHistory(settings, model, policy_of(settings, threshold))
-    found = tree.recognise(db, history.ids, session=session.key)
+    found = tree.recognise(db, history.ids, session=session.key, likely=session.depth)
     if found.tip is None:
         begun = RecognisedHistory(settings, model, policy_of(settings, threshold), session)
         return _with_earlier(db, begun, sender, None)

@@ -37,6 +37,8 @@ _NOT_ALLOWED = 1008
 _LOGGED_HEADERS = {b"x-enfold-session": "session", b"x-enfold-decision": "decision"}
 """Headers of a response that the log line repeats."""
 _SAFE_ID = re.compile(rb"[\w.:-]{1,64}", re.ASCII)
+_REQUEST = "request"
+"""The message of the log line of a request."""
 _log = logging.getLogger("enfold.server")
 
 
@@ -156,7 +158,7 @@ class _Request:
         }
         # The fastest call that logging has, because every request writes such a line.
         _log.handle(
-            _log.makeRecord(_log.name, logging.INFO, "", 0, "request", (), None, extra=fields)
+            _log.makeRecord(_log.name, logging.INFO, "", 0, _REQUEST, (), None, extra=fields)
         )
 
 
@@ -201,15 +203,17 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line, without the message of an error: it might quote a conversation."""
+        is_request = record.msg is _REQUEST  # every request writes one, and it hides nothing
         line: dict[str, Any] = {
             "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": hide_in_log(record.getMessage()),
+            "message": _REQUEST if is_request else hide_in_log(record.getMessage()),
         }
         if request_id := current_request.get():
             line["request_id"] = request_id
-        line |= {name: getattr(record, name) for name in _FIELDS if hasattr(record, name)}
+        values = vars(record)
+        line |= {name: values[name] for name in _FIELDS if name in values}
         if record.exc_info and record.exc_info[0] is not None:
             line["error"] = record.exc_info[0].__name__
         return dump_text(line)

@@ -196,11 +196,12 @@ def recognise(
     *,
     session: SessionKey | None = None,
     namespace: str = "",
+    likely: int = 0,
 ) -> Recognition:
     """Return the part of a history, given by identities, that the store has from its start on.
 
     Searches one session, or all sessions of a namespace. The number of queries grows with the
-    logarithm of the number of new messages.
+    logarithm of the number of new messages; it is two if `likely` is the number of stored ones.
     """
 
     def find(id: str) -> Row | None:
@@ -208,7 +209,7 @@ def recognise(
             return db.row("known_in_session", id=id, session=session)
         return db.row("known_in_namespace", id=id, namespace=namespace)
 
-    count, bottom = _stored_prefix(ids, find)
+    count, bottom = _stored_prefix(ids, find, likely)
     if bottom is None:
         return Recognition(0)
     return Recognition(count, bottom["session"], ids[count - 1])
@@ -413,13 +414,17 @@ def _as_stored(
     )
 
 
-def _stored_prefix(ids: Sequence[str], find: Callable[[str], Row | None]) -> tuple[int, Row | None]:
+def _stored_prefix(
+    ids: Sequence[str], find: Callable[[str], Row | None], likely: int = 0
+) -> tuple[int, Row | None]:
     """Return the number of stored ids, from the first on, and the row of the last stored one.
 
     If an id is stored, all before it are. A repeated history usually ends in a few new messages,
     so the search goes back from the end in growing steps before it halves.
     """
     missing, step = len(ids) + 1, 1
+    if 0 < likely < len(ids) and (row := find(ids[likely - 1])) and not find(ids[likely]):
+        return likely, row
     stored, found = len(ids), None
     while stored > 0 and (found := find(ids[stored - 1])) is None:
         missing, stored, step = stored, max(0, stored - step), step * 2

@@ -45,10 +45,12 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 Further = TypeVarTuple("Further")
 FactsKey: TypeAlias = bytes
-"""The digest of dialect, tokenizer and a message's bytes."""
+"""The digest of dialect, tokenizer and a message's bytes. A short message is its own digest."""
 
 _MAX_OUTPUT = 2**53
 """Tokens. A larger limit of the reply is the same as none, and would overflow in JSON."""
+_SHORT_MESSAGE = 200
+"""Bytes up to which a message is looked up by its bytes, which is faster than to hash it."""
 _MAX_FACTS = 25_000
 """Messages whose facts are cached; about 300 bytes each."""
 _THREAD_BYTES = 50_000
@@ -268,18 +270,22 @@ class MessageFactsCache:
 
 def _facts_keys(raws: Sequence[bytes], dialect: str, tokenizer: str) -> list[FactsKey]:
     # SHA-256, because processors have instructions for it and every message is hashed every turn.
-    start = _hash_start(dialect, tokenizer)
+    start, hash_start = _hash_start(dialect, tokenizer)
     keys = []
     for raw in raws:
-        hasher = start.copy()
-        hasher.update(raw)
-        keys.append(hasher.digest())
+        if len(raw) <= _SHORT_MESSAGE:
+            keys.append(start + raw)
+        else:
+            hasher = hash_start.copy()
+            hasher.update(raw)
+            keys.append(hasher.digest())
     return keys
 
 
 @cache
-def _hash_start(dialect: str, tokenizer: str) -> _Hash:
-    return sha256(f"{dialect} {tokenizer} ".encode())
+def _hash_start(dialect: str, tokenizer: str) -> tuple[bytes, _Hash]:
+    start = f"{dialect} {tokenizer} ".encode()
+    return start, sha256(start)
 
 
 async def _run_in_thread_if_large(

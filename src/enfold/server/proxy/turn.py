@@ -891,8 +891,8 @@ def _client_history(
     prefix: BodyPrefix | None, facts: Sequence[MessageFacts], lead: int
 ) -> ClientHistory:
     """Return the history after the leading system messages."""
-    roles = tuple(fact.role for fact in facts[lead:])
-    hashes = tuple(fact.content_hash for fact in facts[lead:])
+    roles = tuple([fact.role for fact in facts[lead:]])
+    hashes = tuple([fact.content_hash for fact in facts[lead:]])
     if prefix is None:
         return ClientHistory(roles, hashes)
     history = ClientHistory(roles, hashes, tuple(prefix.ids))
@@ -904,8 +904,8 @@ def _load_of(
     messages: Sequence[MessageFacts] | Sequence[OutgoingMessage], system: int, tools: int
 ) -> Load:
     return Load(
-        history=sum(message.tokens for message in messages),
+        history=sum([message.tokens for message in messages]),
         system=system,
         tools=tools,
-        estimate=sum(message.estimate for message in messages),
+        estimate=sum([message.estimate for message in messages]),
     )
