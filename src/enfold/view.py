@@ -68,17 +68,17 @@ class View:
     @cached_property
     def messages(self) -> tuple[Message, ...]:
         """The messages shown, without the summary."""
-        return tuple(shown.message for shown in self.shown)
+        return tuple([shown.message for shown in self.shown])
 
     @cached_property
     def tokens(self) -> int:
         """Exact tokens of messages and summary."""
-        return self.summary_tokens + sum(shown.tokens for shown in self.shown)
+        return self.summary_tokens + sum([shown.tokens for shown in self.shown])
 
     @cached_property
     def estimate(self) -> int:
         """Tokens of what has no exact count."""
-        return sum(shown.estimate for shown in self.shown)
+        return sum([shown.estimate for shown in self.shown])
 
     def messages_for(self, dialect: str) -> tuple[Message, ...]:
         """The messages with the summary among them, as the dialect places it."""

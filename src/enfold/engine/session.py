@@ -607,7 +607,7 @@ class Session:
         def read(_new: Sequence[object], _tokenizer: Tokenizer) -> tuple[View, Decision]:
             return decide_for(state, model, options, recent_views.get(self.key))
 
-        uncounted = uncounted_bodies(state.rows, model.tokenizer)
+        uncounted = uncounted_bodies(state.rows, model.tokenizer, recent_views.get(self.key))
         new = (*options.pending, options.system, *uncounted)
         view, decision = await count_async(read, new, model.tokenizer)
         if not without:

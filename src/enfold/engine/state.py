@@ -290,9 +290,12 @@ class RecentViews:
             self._tokens -= dropped.view.tokens
 
 
-def uncounted_bodies(rows: ViewRows, tokenizer: str) -> list[bytes]:
-    """Return the bodies of the messages that another tokenizer has counted."""
-    shown = (*rows.shown, *rows.after)
+def uncounted_bodies(rows: ViewRows, tokenizer: str, earlier: RecentView | None) -> list[bytes]:
+    """Return the bodies of new messages in the view that another tokenizer has counted."""
+    if earlier is not None and earlier.first_of(rows, tokenizer):
+        shown = rows.after[len(earlier.rows.after) :]
+    else:
+        shown = (*rows.shown, *rows.after)
     return [
         row.body
         for row in shown
