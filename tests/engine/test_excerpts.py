@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold.engine.recall import EXCERPT_WORDS, UNSPACED_LENGTH, excerpt
-from enfold.text.questions import phrases_about
+from enfold.engine.recall import EXCERPT_WORDS, UNSPACED_LENGTH, excerpt, result_excerpt
+from enfold.text.questions import Aim, phrases_about
 
 
 def test_a_short_text_is_shown_whole() -> None:
@@ -50,6 +50,14 @@ def test_without_a_find_the_content_words_are_shown() -> None:
     start, piece = excerpt(text, phrases_about("sextant"))
     assert start > 20
     assert "The harbour master closed the northern pier at dawn today." in piece
+
+
+def test_faults_that_are_close_together_are_shown_before_a_single_one() -> None:
+    faults = "".join(f"Error: mast {number} is missing\n" for number in range(3))
+    rest = "".join(f"rope {number} was coiled and stowed away\n" for number in range(60))
+    for text in (faults + rest + "Error: no tar\n", "Error: no tar\n" + rest + faults):
+        piece = result_excerpt(text, phrases_about("What went wrong?"), Aim.FAULT).text
+        assert faults.strip() in piece
 
 
 @given(st.text(max_size=400), st.text(max_size=30))

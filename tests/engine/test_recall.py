@@ -312,6 +312,10 @@ async def test_a_reference_opens_a_message_with_its_neighbours(bench: Bench) -> 
         short = await session.recall(reference="6", around=11, tokens=tokens)
         assert 6 in {passage.position for passage in short.passages}
         assert count("\n".join(show_lines(short.passages))) <= tokens
+    await session.append("buoy 13 " + "tar " * 200, "buoy 14 " + "tar " * 200)
+    for tokens in range(20, 46):  # a message that is cut at both ends
+        short = await session.recall(reference="13", start=20, around=1, tokens=tokens)
+        assert count("\n".join(show_lines(short.passages))) <= tokens
     with pytest.raises(InputError, match="around is 51"):
         await session.recall(reference="6", around=51)
     with pytest.raises(InputError, match="either a question or a reference"):
