@@ -56,7 +56,7 @@ class TextPiece(NamedTuple):
 LONG_SENTENCE = 120
 """Characters. A longer sentence is divided into clauses."""
 _MIN_CLAUSE = 60
-_RUN_WORDS, _LONG_RUN = 25, 200
+RUN_WORDS, _LONG_RUN = 25, 200
 """Words or characters of a run of sentences, at least, unless the line ends before."""
 _MIN_PHRASE = 24
 _MAX_PIECE = 600
@@ -171,7 +171,7 @@ def in_runs(found: Iterable[TextPiece]) -> Iterator[TextPiece]:
 def _is_run(piece: TextPiece) -> bool:
     density = _DENSITY if UNSPACED.search(piece.text) else 1
     is_long = len(piece.text) * density >= _LONG_RUN
-    return is_long or len(piece.text.split()) >= _RUN_WORDS
+    return is_long or len(piece.text.split()) >= RUN_WORDS
 
 
 def _add_sentence(sentence: str, found: list[TextPiece]) -> None:

@@ -9,6 +9,7 @@ back into units.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -433,7 +434,10 @@ def gather_material(request: SummaryRequest, tokenizer: Tokenizer) -> Material:
     last = len(request.messages) - 1
     units = mark_open(units, None if request.recent else last)
     obsolete = replaced(units, lexicon) | dict.fromkeys(settled(units), SETTLED)
-    factors = unit_factors(units, request.style)
+    lengths: Counter[int] = Counter()
+    for draft, tokens in zip(drafts, texts, strict=True):
+        lengths[draft.origin.message] += len(tokens)
+    factors = unit_factors(units, lengths, request.style)
     for index, age in enumerate(ages(units)):
         factors[index] *= obsolete.get(index, 1.0) * (1 + _AGE * age)
         if units[index].origin.section and not units[index].is_earlier:
