@@ -28,6 +28,8 @@ _BACKWARD = 0.5
 first and then discuss it."""
 _MAX_DISTANCE = 200
 """Tokens of a message that count as distance, so that the text after a long result is near."""
+_FADING = tuple(math.exp(-tokens / _REACH) for tokens in range(_MAX_DISTANCE + 1))
+"""The share of a word's influence that is left after a message of that many tokens."""
 _LEAST_INFLUENCE = 1e-4
 """The influence below which a word is too far away to count."""
 _SPEAKER = 0.5
@@ -274,7 +276,7 @@ def _rank_stretch(
     total: float,
 ) -> Iterator[RankedMessage]:
     near, shares = [0.0] * len(locations), [0.0] * len(locations)
-    fading = [math.exp(-min(each.tokens, _MAX_DISTANCE) / _REACH) for each in locations]
+    fading = [_FADING[min(each.tokens, _MAX_DISTANCE)] for each in locations]
     named = _speakers_called(weights, locations)
     for phrase, weight in weights.items():
         influences = [0.0] * len(locations)
