@@ -6,11 +6,17 @@ import asyncio
 import gzip
 import re
 import socket
+import ssl
 import struct
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
@@ -143,7 +149,11 @@ async def test_a_request_that_the_provider_worked_on_is_not_sent_twice() -> None
 
 @asynccontextmanager
 async def _provider(
-    response: bytes, *, is_open: bool = False, reads: bool = True
+    response: bytes,
+    *,
+    is_open: bool = False,
+    reads: bool = True,
+    certificate: Path | None = None,
 ) -> AsyncIterator[tuple[Upstream, list[bytes]]]:
     """Yield an upstream whose server sends these bytes, and the heads of the requests it gets."""
     heads: list[bytes] = []
@@ -163,8 +173,13 @@ async def _provider(
                     break
         writing.close()
 
-    server = await asyncio.start_server(answer, "127.0.0.1", 0)
-    upstream = Upstream({"openai": f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/base"})
+    context = None
+    if certificate is not None:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(certificate)
+    server = await asyncio.start_server(answer, "127.0.0.1", 0, ssl=context)
+    host = "http://127.0.0.1" if context is None else "https://localhost"
+    upstream = Upstream({"openai": f"{host}:{server.sockets[0].getsockname()[1]}/base"})
     async with server:
         yield upstream, heads
         await upstream.close()
@@ -239,3 +254,44 @@ async def test_a_provider_may_refuse_a_body_before_its_end() -> None:
         upstream.call("openai", "POST", "/v1/x", [], b"x" * 50_000_000) as reply,
     ):
         assert (reply.status, await reply.read()) == (413, b"big")
+
+
+def _write_certificate(file: Path, host: str) -> Path:
+    """Write a certificate for a host that signs itself, with its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "provider")])
+    now, day = datetime.now(UTC), timedelta(days=1)
+    names = x509.SubjectAlternativeName([x509.DNSName(host)])
+    builder = x509.CertificateBuilder(name, name, key.public_key(), 1, now - day, now + day)
+    builder = builder.add_extension(names, critical=False)
+    builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+    pem = serialization.Encoding.PEM
+    private = serialization.PrivateFormat.PKCS8
+    file.write_bytes(
+        key.private_bytes(pem, private, serialization.NoEncryption())
+        + builder.sign(key, hashes.SHA256()).public_bytes(pem)
+    )
+    return file
+
+
+async def test_requests_are_encrypted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    certificate = _write_certificate(tmp_path / "provider.pem", "localhost")
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    response, sent = OK + b"content-length: 3000000\r\n\r\n" + b"y" * 3_000_000, b"x" * 3_000_000
+    async with _provider(response, is_open=True, certificate=certificate) as (upstream, heads):
+        for _ in range(2):
+            async with upstream.call("openai", "POST", "/v1/x", [], sent) as reply:
+                assert (reply.status, len(await reply.read())) == (200, 3_000_000)
+        assert len(heads) == 2
+
+
+async def test_a_certificate_of_another_host_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certificate = _write_certificate(tmp_path / "provider.pem", "elsewhere.test")
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+    async with _provider(OK, certificate=certificate) as (upstream, heads):
+        with pytest.raises(UnavailableError, match="certificate is not valid for 'localhost'"):
+            async with upstream.call("openai", "POST", "/v1/x", [], b"{}"):
+                pass
+        assert heads == []

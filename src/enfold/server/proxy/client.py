@@ -97,7 +97,7 @@ async def read_http_request(scope: Scope, receive: Receive) -> HttpRequest | Non
     raw = chunks[0] if len(chunks) == 1 else await asyncio.to_thread(b"".join, chunks)
     chunks.clear()
     path, headers = scope["path"], list(scope["headers"])
-    exact_path = (scope.get("raw_path") or path.encode()).decode("latin-1")
+    exact_path = (scope.get("raw_path") or quote(path).encode()).decode("latin-1")
     query = scope.get("query_string", b"").decode("latin-1")
     matched = counted = None
     if scope["method"] == "POST":
