@@ -129,6 +129,31 @@ def test_speakers_keep_their_names() -> None:
     assert re.search(r"^- Kenji: .*sleep-fix", text, re.MULTILINE)
 
 
+def test_each_long_turn_of_a_meeting_is_quoted_before_more_of_another() -> None:
+    names = ("Ada", "Bo", "Cy", "Di", "Ed", "Flo")
+    topics = ("harbour", "orchard", "foundry", "library", "railway", "brewery")
+    things = ("the fence", "the gate", "the roof", "the road", "the lamp", "the well")
+
+    def turn(topic: str) -> str:
+        return " ".join(
+            f"About the {topic} we need to repair {thing} because visitors complained at the "
+            f"entrance, and number {at} of the {topic} plan covers the repair of {thing}."
+            for at, thing in enumerate(things)
+        )
+
+    spoken = [
+        Message("user", (Text(text),), name=name)
+        for name, topic in zip(names, topics, strict=True)
+        for text in (turn(topic), "Sorry, go ahead.")
+    ]
+    summary = summarize(SummaryRequest(tuple(spoken), max_tokens=380)).text
+    assert all(
+        re.search(rf"^- {name}: .*the {topic}", summary, re.MULTILINE)
+        for name, topic in zip(names, topics, strict=True)
+    ), summary
+    assert "go ahead" not in summary
+
+
 def test_talk_is_quoted_in_runs_of_sentences() -> None:
     text = summarize(SummaryRequest(MEETING.messages, max_tokens=500)).text
     texts = [" ".join(text_of(message.parts).split()) for message in MEETING.messages]
