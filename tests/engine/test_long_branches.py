@@ -69,8 +69,8 @@ async def test_the_first_compression_runs_in_steps(bench: Bench, read_at_once: l
     await talk(session, 12, start=TURNS, words=400)
     status = await session.status()
     assert status.current_token_count > WINDOW
-    shown = len(prepared.view.shown) + 24
-    assert status.retained_message_count + status.compressible_message_count == shown
+    expected = len(prepared.view.shown) + 24
+    assert status.retained_message_count + status.compressible_message_count == expected
 
 
 async def test_a_step_that_fails_blocks_and_skips_nothing(

@@ -67,6 +67,13 @@ def test_users_words_and_decisions_are_counted_separately() -> None:
     assert make_receipt(chinese, []).stated["identifier"] == ItemCount(0, 0, 1)
 
 
+def test_receipts_with_the_same_fates_are_equal() -> None:
+    made = make_receipt(GONE, [])
+    assert made == make_receipt(GONE, [])
+    assert made != make_receipt(GONE, GONE)
+    assert made != "a receipt"
+
+
 def test_an_item_counts_once() -> None:
     made = make_receipt([user("src/a.py src/a.py"), user("src/a.py")], [])
     assert made.counts["path"] == ItemCount(0, 0, 1)
