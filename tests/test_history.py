@@ -59,6 +59,7 @@ def test_reasoning_stays_with_the_item_that_follows_it() -> None:
     thought = Message("assistant", (Reasoning("hm"),))
     messages = [user("a"), thought, assistant("b"), user("c")]
     assert cut_points(messages) == (0, 1, 3, 4)
+    assert cut_points([user("a"), thought, user("c"), user("d")]) == (0, 1, 3, 4)
 
 
 def test_the_same_id_used_twice_pairs_with_the_nearest_call() -> None:
