@@ -207,8 +207,9 @@ def _turn_factor(reading: Reading, length: int) -> float:
     """Return the factor of a piece of a turn of a meeting that has `length` words."""
     if len(telling_words(reading.text)) < _TELLING:
         return _EMPTY_TURN
-    factor = max(1.0, length / RUN_WORDS) ** _TURN_POWER
-    factor *= (1 + sum(item.kind in NUMBERS for item in reading.items)) ** _NUMBER_POWER
+    numbers = sum(item.kind in NUMBERS for item in reading.items)
+    factor = math.pow(max(1.0, length / RUN_WORDS), _TURN_POWER)
+    factor *= math.pow(1 + numbers, _NUMBER_POWER)
     is_fragment = len(reading.text.split()) < min(RUN_WORDS, length / 2)
     return factor * _FRAGMENT if is_fragment else factor
 
