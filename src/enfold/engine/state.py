@@ -47,6 +47,7 @@ from enfold.records import (
     StoredMessage,
     SummaryPlace,
     Undo,
+    ViewRow,
     ViewRows,
 )
 from enfold.retention import RECENT_MESSAGES_RATIO, Measure, Retention
@@ -292,10 +293,9 @@ class RecentViews:
 
 def uncounted_bodies(rows: ViewRows, tokenizer: str, earlier: RecentView | None) -> list[bytes]:
     """Return the bodies of new messages in the view that another tokenizer has counted."""
+    shown: Sequence[ViewRow] = (*rows.shown, *rows.after)
     if earlier is not None and earlier.first_of(rows, tokenizer):
         shown = rows.after[len(earlier.rows.after) :]
-    else:
-        shown = (*rows.shown, *rows.after)
     return [
         row.body
         for row in shown
