@@ -207,15 +207,17 @@ async def test_messages_of_other_sessions_are_not_there(
     assert await store.read(tree.path, session.key) == mine
 
 
+@pytest.mark.parametrize("likely", [0, 2, 13, 40, 99])
 async def test_a_history_is_recognised_as_far_as_it_is_known(
-    store: Store, session: SessionRecord
+    store: Store, session: SessionRecord, likely: int
 ) -> None:
     line = await store.write(tree.append, session.key, numbered(40))
     contents = [message.content_hash for message in line]
     for stored_count in (0, 1, 2, 13, 39, 40):
         for new in (0, 1, 2, 9):
             history = contents[:stored_count] + [f"{number:032}" for number in range(new)]
-            found = await store.read(tree.recognise, chain(history), session=session.key)
+            ids, key = chain(history), session.key
+            found = await store.read(tree.recognise, ids, session=key, likely=likely)
             assert found.count == stored_count
             assert found.tip == (line[stored_count - 1].id if stored_count else None)
             assert found.session == (session.key if stored_count else None)
