@@ -98,7 +98,7 @@ def test_a_profile_is_added_shown_and_listed_with_its_prices(stored: Enfold) -> 
     assert "OPENAI_API_KEY is not set" in outcome.stderr_text
     assert "profiles test work" in outcome.stderr_text
     shown = stored("profiles", "show", "work").json
-    assert {name: value for name, value in shown.items() if value not in (None, {}, "")} == {
+    assert {name: value for name, value in shown.items() if value not in (None, {}, [], "")} == {
         "name": "work",
         "fields": {"provider": "openai", "model": "gpt-4o", "threshold": 80},
         "provider": "openai",
@@ -135,6 +135,7 @@ def test_every_field_of_a_profile_has_an_option(stored: Enfold, tmp_path: Path) 
         "prompt": "Only decisions.",
         "condensing_profile": "cheap",
         "settings": {"keep_first": 2},
+        "notes": [],
     }
     row = stored("profiles").text.splitlines()[2]
     assert "inherited" in row

@@ -9,6 +9,7 @@ back into units.
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -419,7 +420,8 @@ def gather_material(request: SummaryRequest, tokenizer: Tokenizer) -> Material:
         lines = [(unit.origin.section, unit.reading.text) for unit in earlier]
         gone = list(superseded(lines, state))
         earlier = [unit for unit, is_gone in zip(earlier, gone, strict=True) if not is_gone]
-    texts = [draft.text.split() for draft in drafts]
+    # Equal words share memory.
+    texts = [list(map(sys.intern, draft.text.split())) for draft in drafts]
     # Count a sentence that is repeated word for word only once.
     distinct = {draft.text: tokens for draft, tokens in zip(drafts, texts, strict=True)}
     counts = lexicon.learn([*distinct.values(), *map(_tokens, earlier)])
