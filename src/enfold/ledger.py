@@ -623,6 +623,17 @@ def unresolved(
 
     Both are by the index that messages had before any of them was edited or left out.
     """
+    faults = without_sources(shown, edits)
+    for index, shortenings in edits.items():
+        if index not in faults and (fault := next(filter(None, map(_fault, shortenings)), "")):
+            faults[index] = fault
+    return faults
+
+
+def without_sources(
+    shown: Mapping[int, Message], edits: Mapping[int, Sequence[Shortening]]
+) -> dict[int, str]:
+    """Edited messages that point to a text which is no longer shown, each with the reason."""
 
     @cache
     def texts(index: int) -> frozenset[str]:
@@ -630,16 +641,10 @@ def unresolved(
 
     faults: dict[int, str] = {}
     for index, shortenings in edits.items():
-        for each in shortenings:
-            away = [s.message for s in each.sources if s.text not in texts(s.message)]
-            fault = (
-                f"points to message {away[0]}, which does not show what it did"
-                if away
-                else _fault(each)
-            )
-            if fault:
-                faults[index] = fault
-                break
+        sources = (source for each in shortenings for source in each.sources)
+        away = next((each for each in sources if each.text not in texts(each.message)), None)
+        if away is not None:
+            faults[index] = f"points to message {away.message}, which does not show what it did"
     return faults
 
 

@@ -25,7 +25,7 @@ from enfold.condensation import (
 from enfold.errors import CompressionError, EnfoldError, InputError, SummaryError
 from enfold.history import answers_a_call, cut_points, is_from_user, last_user_message
 from enfold.jsontext import dump_text, loads
-from enfold.ledger import Shortening, unresolved
+from enfold.ledger import Shortening, unresolved, without_sources
 from enfold.messages import (
     Data,
     Message,
@@ -372,7 +372,10 @@ class WorkingView:
         shown = self.shown
         new = {shown[edit.index]: _renumbered(edit, shown) for edit in edits}
         fresh = {index: edit for index, edit in new.items() if index not in self.edits}
-        return replace(self, edits={**self.edits, **fresh}).with_what_holds({})
+        shortened = replace(self, edits={**self.edits, **fresh})
+        wrong = unresolved(shortened.messages, shortened.shortenings)
+        kept = {index: edit for index, edit in shortened.edits.items() if index not in wrong}
+        return replace(self, edits=kept).with_what_holds({})
 
     def with_edited(self, messages: Mapping[int, Message]) -> WorkingView:
         """With messages that were edited, each if it is smaller now.
@@ -415,19 +418,19 @@ class WorkingView:
         `instead` are edits to show in place of those; the others are shown in full again.
         """
         now = self
-        while wrong := unresolved(now.messages, now.shortenings):
+        while wrong := without_sources(now.messages, now.shortenings):
             edits = {i: edit for i, edit in now.edits.items() if i not in wrong}
             edits.update({i: instead[i] for i in wrong if i in instead})
             now = replace(now, edits=edits)
         return now
 
-    @property
+    @cached_property
     def messages(self) -> dict[int, Message]:
         """The shown messages by index."""
         plan, edits = self.plan, self.edits
         return {i: edits[i].message if i in edits else plan.messages[i] for i in self.shown}
 
-    @property
+    @cached_property
     def shortenings(self) -> dict[int, tuple[Shortening, ...]]:
         """The lossless shortenings by message index."""
         return {i: edit.shortenings for i, edit in self.edits.items() if edit.shortenings}
@@ -790,7 +793,9 @@ async def _individual(step: Pass, working: WorkingView, writer: SummaryWriter) -
         return working
     chosen = sorted(messages_touched(step, working))
     target = working.plan.target
-    size = _AT_ONCE if target is not None else max(1, len(chosen))
+    size = max(1, len(chosen))
+    if target is not None:
+        size = max(_AT_ONCE, len(chosen) // _MOST_STEPS)
     for start in range(0, len(chosen), size):
         if target is not None and working.tokens <= target:
             break
@@ -828,8 +833,9 @@ def _content_tokens(content: MessageContent, name: str, tokenizer: Tokenizer) ->
     return sum(tokenizer.count_many(list(_texts(getattr(content, name)))))
 
 
-_AT_ONCE = 8
-"""Messages that are edited before the size of the view is compared with the target."""
+_AT_ONCE, _MOST_STEPS = 8, 100
+"""Messages that are edited before the size of the view is compared with the target, at least, and
+how often that is done at most: it takes time for every message of the view."""
 
 
 async def _edit(
