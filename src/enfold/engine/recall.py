@@ -749,9 +749,7 @@ class _Answer:
 
     def value(self, each: RankedMessage) -> float:
         """Return the value of a message: its relevance, less if it takes many tokens."""
-        tokens = each.location.tokens
-        if tokens > (self._long_find if each.own >= _FIND else self._long):
-            tokens = _EXCERPT_TOKENS
+        tokens = _EXCERPT_TOKENS if self._is_long(each) else each.location.tokens
         return _SHARPNESS * each.relevance - _BREVITY * math.log(tokens or 1)
 
     def add(self, candidates: Iterable[tuple[RankedMessage, str]]) -> None:
