@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
-import tempfile
 from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
 from scripts.reference.tables import kind_of
 
-from enfold.server.access import Tokens
-from enfold.server.api.app import create_api
-from enfold.server.feed import Feeds
-from enfold.wiring import open_engine
+from enfold.server.api.app import api_routes
 
 _METHODS = ("get", "post", "put", "patch", "delete")
 
 
 def page() -> str:
     """Return the page."""
-    return "\n".join(_lines(asyncio.run(description())))
-
-
-async def description() -> dict[str, Any]:
-    """Return the content of `/openapi.json`."""
-    with tempfile.TemporaryDirectory() as folder:
-        async with open_engine(f"sqlite:///{folder}/empty.db") as engine:
-            access = Tokens(engine.access)
-            return create_api(engine, Feeds(engine.events), access).openapi()
+    return "\n".join(_lines(api_routes().openapi()))
 
 
 def _lines(whole: Mapping[str, Any]) -> Iterator[str]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import struct
-import subprocess
 import sys
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
+from typing import IO
 
 from tests.cli.outcomes import Outcome
+from tests.forked_programs import start
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = (sys.executable, "-m", "enfold.cli")
@@ -26,15 +29,30 @@ def environment(**more: str) -> Mapping[str, str]:
 
 def run_in_pipes(*arguments: str | Path, stdin: bytes = b"", **variables: str) -> Outcome:
     """Run it to its end."""
-    done = subprocess.run(
-        [*PROGRAM, *map(str, arguments)],
-        input=stdin,
-        capture_output=True,
-        env=environment(**variables),
-        timeout=100,
-        check=False,
-    )
-    return Outcome(done.returncode, done.stdout, done.stderr)
+    pipes = os.pipe(), os.pipe(), os.pipe()
+    theirs = pipes[0][0], pipes[1][1], pipes[2][1]
+    with (
+        os.fdopen(pipes[0][1], "wb", 0) as entering,
+        os.fdopen(pipes[1][0], "rb") as output,
+        os.fdopen(pipes[2][0], "rb") as errors,
+        ThreadPoolExecutor(3) as threads,
+    ):
+        started = start([*map(str, arguments)], theirs, environment(**variables))
+        for number in theirs:
+            os.close(number)
+        threads.submit(_write, entering, stdin)
+        texts = threads.submit(output.read), threads.submit(errors.read)
+        try:
+            code = started.wait(timeout=100)
+        finally:
+            started.kill()
+        return Outcome(code, *(each.result() for each in texts))
+
+
+def _write(entering: IO[bytes], content: bytes) -> None:
+    with entering, suppress(BrokenPipeError):  # a program need not read all of it
+        while content:
+            content = content[entering.write(content) :]
 
 
 def run_on_terminal(
@@ -47,13 +65,8 @@ def run_on_terminal(
 
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-    started = subprocess.Popen(
-        [*PROGRAM, *map(str, arguments)],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        env=environment(TERM="xterm", **variables),
-    )
+    given = environment(TERM="xterm", **variables)
+    started = start([*map(str, arguments)], (theirs, theirs, theirs), given)
     os.close(theirs)
     os.write(ours, typed)
     shown = b""

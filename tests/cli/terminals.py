@@ -6,13 +6,13 @@ import os
 import re
 import select
 import struct
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from tests.cli.processes import PROGRAM, environment
+from tests.cli.processes import environment
+from tests.forked_programs import Started, start
 
 _PATIENCE = 60.0
 """Seconds; how long a busy machine may take, not how long it should."""
@@ -22,7 +22,7 @@ _PATIENCE = 60.0
 class Terminal:
     """Both ends of the terminal: its output and its input."""
 
-    process: subprocess.Popen[bytes]
+    process: Started
     ours: int
     shown: bytes = b""
 
@@ -71,14 +71,8 @@ def terminal(*arguments: str, columns: int = 100, **variables: str) -> Iterator[
 
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-    process = subprocess.Popen(
-        [*PROGRAM, *arguments],
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
-        env=environment(TERM="xterm-256color", **variables),
-        start_new_session=True,
-    )
+    given = environment(TERM="xterm-256color", **variables)
+    process = start(arguments, (theirs, theirs, theirs), given, new_session=True)
     os.close(theirs)
     try:
         yield Terminal(process, ours)

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
-import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
-from tests.cli.processes import PROGRAM, environment
+from tests.cli.processes import environment
+from tests.forked_programs import Started, start
 
 
 @dataclass
 class Process:
     """A server that runs."""
 
-    started: subprocess.Popen[str]
+    started: Started
+    stderr: IO[str]
     address: str = ""
     stderr_lines: list[str] = field(default_factory=list)
     """Its lines on standard error."""
@@ -39,16 +42,17 @@ class Process:
 
 @contextmanager
 def serve(url: str | Path, *arguments: str, **variables: str) -> Iterator[Process]:
-    """A server over the database, once it answers."""
+    """A server over the database, once it answers; on a free port unless one is given."""
+    port = () if "--port" in arguments else ("--port", "0")
     db = f"sqlite:///{url}" if isinstance(url, Path) else url
-    started = subprocess.Popen(
-        [*PROGRAM, "serve", "--port", "0", "--db", db, *arguments],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment(**variables),
-    )
-    process = Process(started)
+    reader, writer = os.pipe()
+    with Path(os.devnull).open("r+b") as nothing, os.fdopen(writer, "wb"):
+        started = start(
+            ["serve", *port, "--db", db, *arguments],
+            (nothing.fileno(), nothing.fileno(), writer),
+            environment(**variables),
+        )
+    process = Process(started, os.fdopen(reader))
     try:
         _await_address(process)
         yield process
@@ -56,13 +60,11 @@ def serve(url: str | Path, *arguments: str, **variables: str) -> Iterator[Proces
         if started.poll() is None:
             started.kill()
         process.wait()
-        if started.stderr is not None:
-            started.stderr.close()
+        process.stderr.close()
 
 
 def _await_address(process: Process) -> None:
-    assert process.started.stderr is not None
-    for line in process.started.stderr:
+    for line in process.stderr:
         process.stderr_lines.append(line)
         found = re.search(r"serves on (http://\S+)", line)
         if found:
@@ -74,5 +76,4 @@ def _await_address(process: Process) -> None:
 
 
 def _drain(process: Process) -> None:
-    assert process.started.stderr is not None
-    process.stderr_lines += process.started.stderr
+    process.stderr_lines += process.stderr

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import httpx
 import pytest
@@ -14,18 +14,11 @@ from schemathesis import Case
 from schemathesis.checks import load_all_checks
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
-from enfold.engine import Engine
-from enfold.server.access import Tokens
-from enfold.server.api.app import create_api
-from enfold.server.feed import Feeds
+from enfold.server.api.app import api_routes
 from tests.server.processes import serve
 
 load_all_checks()
-NO_ENGINE = cast("Engine", None)
-"""The description does not need an engine."""
-
-described = create_api(NO_ENGINE, cast("Feeds", None), cast("Tokens", None)).openapi()
-schema = schemathesis.openapi.from_dict(described).exclude(path="/api/events")
+schema = schemathesis.openapi.from_dict(api_routes().openapi()).exclude(path="/api/events")
 
 
 @pytest.fixture(scope="module")

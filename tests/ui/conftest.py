@@ -5,7 +5,10 @@ Playwright's objects belong to the loop they were made in, so these tests share 
 
 from __future__ import annotations
 
+import os
+import socket
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -47,11 +50,27 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("ui") / "chats.db"
 
 
+@pytest.fixture(scope="session")
+def port() -> int:
+    """The port of all modules' servers: the browser has the app's files from the first of them.
+
+    The system gives none of these ports to a program that asks for any.
+    """
+    numbers = iter(range(10_000 + os.getpid() % 10_000, 32_000))
+    while True:
+        with socket.socket() as tried, suppress(OSError):
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            tried.bind(("127.0.0.1", found := next(numbers)))
+            return found
+
+
 @pytest.fixture(scope="module")
-def server(database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+def server(
+    database: Path, port: int, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Process]:
     """`enfold serve` over a database of the module's own."""
     home = tmp_path_factory.mktemp("home")
-    with serve(database, HOME=str(home)) as process:
+    with serve(database, "--port", str(port), HOME=str(home)) as process:
         yield process
 
 

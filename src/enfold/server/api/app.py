@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from typing import Any
@@ -12,7 +13,7 @@ from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Match
-from starlette.types import Scope
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from enfold.engine import Engine
 from enfold.errors import EnfoldError
@@ -25,7 +26,7 @@ from enfold.server.api import (
     tokens,
     usage,
 )
-from enfold.server.api.shapes import ErrorBody
+from enfold.server.api.shapes import API_PARTS, ApiParts, ErrorBody
 from enfold.server.failures import (
     Json,
     error_response,
@@ -62,8 +63,23 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
 
 def create_api(
     engine: Engine, feeds: Feeds, access: Tokens, *, body_limit: int = BODY_LIMIT
-) -> FastAPI:
+) -> ASGIApp:
     """Return the API over an engine; `body_limit` is the most bytes of a decompressed body."""
+    parts, routes = ApiParts(engine, feeds, access, body_limit), api_routes()
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        scope[API_PARTS] = parts
+        await routes(scope, receive, send)
+
+    return answer
+
+
+@cache
+def api_routes() -> FastAPI:
+    """Return all routes and their OpenAPI description.
+
+    They are slow to make and the same for every engine, which a request finds in its scope.
+    """
     api = FastAPI(
         title="enfold",
         version=_version(),
@@ -80,10 +96,6 @@ def create_api(
             Exception: _on_unexpected_error,
         },
     )
-    api.state.engine = engine
-    api.state.feeds = feeds
-    api.state.tokens = access
-    api.state.body_limit = body_limit
     for router in ROUTERS:
         api.include_router(router)
     for path in ("/docs", "/api"):

@@ -11,7 +11,7 @@ import sys
 import types
 import typing
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import is_dataclass
+from dataclasses import dataclass, is_dataclass
 from functools import cache, reduce, wraps
 from itertools import pairwise
 from operator import or_
@@ -83,13 +83,27 @@ class ErrorBody(BaseModel):
     error: ApiError = Field(description="The error.")
 
 
+@dataclass(frozen=True, slots=True)
+class ApiParts:
+    """The objects that the API answers from, and the largest body in bytes."""
+
+    engine: Engine
+    feeds: Feeds
+    tokens: Tokens
+    body_limit: int
+
+
+API_PARTS = "enfold.api"
+"""The place of the `ApiParts` in a request's scope."""
+
+
 class StrictRequest(Request):
     """A request whose JSON is read strictly."""
 
     async def body(self) -> bytes:
         """Return the body, decompressed."""
         if not hasattr(self, "_unpacked"):
-            limit = self.app.state.body_limit
+            limit = self.scope[API_PARTS].body_limit
             announced = self.headers.get("content-length", "")
             if announced.isdigit() and int(announced) > limit:
                 raise too_large(limit)
@@ -238,11 +252,11 @@ def _classes_of(module: str) -> dict[str, ast.ClassDef]:
     return {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
 
 
-def _from_state(name: str) -> Any:
-    """Return a dependency on an object that `create_api` has put into the state of the API."""
+def _from_scope(name: str) -> Any:
+    """Return a dependency on a part that `create_api` has put into the request's scope."""
 
     async def read(request: Request) -> Any:  # a function that is not async runs in a thread
-        return getattr(request.app.state, name)
+        return getattr(request.scope[API_PARTS], name)
 
     return Depends(read)
 
@@ -257,9 +271,9 @@ async def _owner(request: Request) -> Caller:
     return caller
 
 
-TheEngine: TypeAlias = Annotated[Engine, _from_state("engine")]
-TheFeeds: TypeAlias = Annotated[Feeds, _from_state("feeds")]
-TheTokens: TypeAlias = Annotated[Tokens, _from_state("tokens")]
+TheEngine: TypeAlias = Annotated[Engine, _from_scope("engine")]
+TheFeeds: TypeAlias = Annotated[Feeds, _from_scope("feeds")]
+TheTokens: TypeAlias = Annotated[Tokens, _from_scope("tokens")]
 TheCaller: TypeAlias = Annotated[Caller, Depends(_caller)]
 TheOwner: TypeAlias = Annotated[Caller, Depends(_owner)]
 

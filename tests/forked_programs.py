@@ -1,0 +1,254 @@
+"""`enfold` as a process of its own, forked from one that has loaded the modules.
+
+A new interpreter spends one to four seconds of processor time on imports before it does anything.
+One loaded process for each test process is enough: it imports modules, calls none of their
+functions, and forks for every program that a test starts. The fork gets the streams, arguments,
+variables and folder of the program, and runs `python -m enfold.cli` as a new interpreter would.
+
+This file is also the program of the loaded process.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import io
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, TypeAlias
+
+MODULES = (
+    "anyio._backends._asyncio",
+    "enfold.cli.chat",
+    "enfold.cli.serve",
+    "enfold.llm.gateway",
+    "enfold.server.api.app",
+    "enfold.server.serve",
+    "enfold.ui",
+    "enfold.wiring",
+    "genai_prices.data",
+    "keyring.core",
+    "nicegui.ui_run_with",
+    "openai.resources",
+    "pydantic_ai.direct",
+    "pydantic_ai.models.openai",
+    "pydantic_ai.providers.openai_compatible",
+    "rich.markdown",
+    "splintr",
+    "toktok",
+    "uvicorn.protocols.http.h11_impl",
+    "uvloop",
+    "websockets.server",
+)
+"""All that the programs load later; those of them that are not installed are left out."""
+_AT_START = ("PYTHON", "LC_", "LANG")
+"""How variables begin that an interpreter reads when it starts."""
+_NUMBER = struct.Struct("i")
+
+
+class ForkedProgram:
+    """A program that runs or has run, with the methods of `subprocess.Popen` that tests use."""
+
+    def __init__(self, line: socket.socket) -> None:
+        self._line = line
+        self.pid = self._number()
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        """Return the exit code; None while the program runs."""
+        if self.returncode is None and select.select([self._line], [], [], 0)[0]:
+            self._end()
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for the program's end; return its exit code, negative for a signal."""
+        if self.returncode is None and not select.select([self._line], [], [], timeout)[0]:
+            raise subprocess.TimeoutExpired("enfold", timeout or 0)
+        return self._end() if self.returncode is None else self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal to the program unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """Kill the program unless it has ended."""
+        self.send_signal(signal.SIGKILL)
+
+    def _end(self) -> int:
+        self.returncode = os.waitstatus_to_exitcode(self._number())
+        self._line.close()
+        return self.returncode
+
+    def _number(self) -> int:
+        return int(_NUMBER.unpack(_received(self._line, _NUMBER.size))[0])
+
+
+Started: TypeAlias = ForkedProgram | subprocess.Popen[bytes]
+
+
+def start(
+    arguments: Sequence[str],
+    streams: tuple[int, int, int],
+    variables: Mapping[str, str],
+    *,
+    new_session: bool = False,
+) -> Started:
+    """Start `enfold` with arguments, standard streams and variables.
+
+    A new interpreter runs it if the system cannot fork or a variable would change the interpreter.
+    """
+    if not hasattr(os, "fork") or _of_interpreter(variables) != _of_interpreter(_variables()):
+        stdin, stdout, stderr = streams
+        return subprocess.Popen(
+            [sys.executable, "-m", "enfold.cli", *arguments],
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            env=variables,
+            start_new_session=new_session,
+        )
+    asked = {
+        "arguments": list(arguments),
+        "variables": dict(variables),
+        "folder": str(Path.cwd()),
+        "new_session": new_session,
+    }
+    ours, theirs = socket.socketpair()
+    with theirs:
+        socket.send_fds(_loaded_process(os.getpid()), [b"+"], [theirs.fileno(), *streams])
+    body = json.dumps(asked).encode()
+    ours.sendall(_NUMBER.pack(len(body)) + body)
+    return ForkedProgram(ours)
+
+
+def _of_interpreter(variables: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in variables.items() if name.startswith(_AT_START)}
+
+
+@cache
+def _variables() -> Mapping[str, str]:
+    """Return the variables of the loaded process: no settings, no home of a test."""
+    root = Path(__file__).resolve().parent.parent
+    kept = {name: os.environ[name] for name in os.environ if not name.startswith("ENFOLD_")}
+    return {**kept, "PYTHONPATH": str(root / "src")}
+
+
+@cache
+def _loaded_process(_: int) -> socket.socket:
+    """Start the loaded process of a test process; it ends when its socket is closed."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        number = theirs.fileno()
+        loaded = subprocess.Popen(
+            [sys.executable, __file__, str(number)],
+            stdin=subprocess.DEVNULL,
+            env=_variables(),
+            pass_fds=[number],
+            start_new_session=True,
+        )
+    atexit.register(loaded.wait)
+    atexit.register(ours.close)
+    return ours
+
+
+def _received(line: socket.socket, size: int) -> bytes:
+    received = b""
+    while len(received) < size:
+        chunk = line.recv(size - len(received))
+        if not chunk:
+            raise EOFError("the loaded process has ended")
+        received += chunk
+    return received
+
+
+def _fork_on_request(asking: socket.socket) -> socket.socket:
+    """Fork for every request; return in the forks only, with the line to the one who asked."""
+    lines: dict[int, socket.socket] = {}
+    wake, woken = os.pipe()
+    os.set_blocking(woken, False)
+    signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    while True:
+        ready = select.select([asking.fileno(), wake], [], [])[0]
+        if wake in ready:
+            os.read(wake, 4096)
+            _report_ends(lines)
+        if asking.fileno() not in ready:
+            continue
+        message, numbers, *_ = socket.recv_fds(asking, 1, 4)
+        if not message:
+            os._exit(0)
+        line = socket.socket(fileno=numbers[0])
+        pid = os.fork()
+        if pid == 0:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            for place, number in enumerate(numbers[1:]):
+                os.dup2(number, place)
+            for number in (*numbers[1:], wake, woken, asking.detach()):
+                os.close(number)
+            for other in lines.values():
+                other.close()
+            return line
+        for number in numbers[1:]:
+            os.close(number)
+        line.sendall(_NUMBER.pack(pid))
+        lines[pid] = line
+
+
+def _report_ends(lines: dict[int, socket.socket]) -> None:
+    while lines:
+        pid, status = os.waitpid(-1, os.WNOHANG)
+        if not pid:
+            return
+        with lines.pop(pid) as line:
+            line.send(_NUMBER.pack(status))
+
+
+def _become(line: socket.socket) -> None:
+    """Make this process one that was started with the arguments and variables of a request."""
+    (size,) = _NUMBER.unpack(_received(line, _NUMBER.size))
+    asked: dict[str, Any] = json.loads(_received(line, size))
+    line.close()
+    if asked["new_session"]:
+        os.setsid()
+    os.environ.clear()
+    os.environ.update(asked["variables"])
+    os.chdir(asked["folder"])
+    time.tzset()
+    sys.argv = ["enfold", *asked["arguments"]]
+    through = bool(os.environ.get("PYTHONUNBUFFERED"))
+    sys.stdin = io.TextIOWrapper(os.fdopen(0, "rb"), "utf-8")
+    output, errors = os.fdopen(1, "wb", 0 if through else -1), os.fdopen(2, "wb", 0)
+    sys.stdout = io.TextIOWrapper(
+        output, "utf-8", line_buffering=os.isatty(1), write_through=through
+    )
+    sys.stderr = io.TextIOWrapper(
+        errors, "utf-8", "backslashreplace", line_buffering=True, write_through=True
+    )
+
+
+if __name__ == "__main__":
+    sys.path.pop(0)  # this file's folder, which `python -m` would not have
+    for module in MODULES:
+        with suppress(ImportError):
+            import_module(module)
+    gc.freeze()
+    _become(_fork_on_request(socket.socket(fileno=int(sys.argv[1]))))
+    runpy.run_module("enfold.cli", run_name="__main__", alter_sys=True)
