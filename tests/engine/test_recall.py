@@ -247,6 +247,14 @@ async def test_a_question_about_something_else_is_answered_by_nothing_fits(bench
     assert "fits" not in str(near)
 
 
+async def test_vague_words_count_less_for_what_fits(bench: Bench) -> None:
+    session = await bench.session()
+    await session.append(*(f"We chose the mooring of day {n}" for n in range(12)))
+    await session.append("One advantage of the harbour is its depth")
+    assert not (await session.recall("What were the advantages of the orchestra?")).fits
+    assert (await session.recall("What were the disadvantages of the harbour?")).fits
+
+
 async def test_several_questions_are_answered_and_the_open_one_is_named(bench: Bench) -> None:
     session = await bench.session()
     await talk(session, 30)

@@ -55,6 +55,21 @@ def test_different_words_weigh_more_than_repetitions() -> None:
     assert ranked.index(22) < min(ranked.index(73), ranked.index(153))
 
 
+def test_a_discussion_counts_more_than_a_word_in_passing() -> None:
+    found = PhraseOccurrences({TEA: [*range(20, 40, 2), 180]}, 200)
+    ranked = order(found, branch(200))
+    assert ranked.index(29) < ranked.index(180)
+
+
+def test_a_vague_word_counts_less() -> None:
+    found = PhraseOccurrences({TEA: [20], POT: [80]}, 100)
+    ranked = {
+        each.location.depth: each.relevance
+        for each in rank(found.depths, found, [branch(100)], vague={POT})
+    }
+    assert ranked[20] > ranked[80]
+
+
 def test_the_name_of_a_speaker_counts() -> None:
     ada = Phrase(("ada",))
     found = PhraseOccurrences({TEA: [50], ada: [90]}, 100)

@@ -14,6 +14,7 @@ from enfold.text.questions import (
     phrases_about,
     stem,
     sub_questions,
+    vague_phrases,
 )
 from enfold.text.sentences import is_content_word
 
@@ -42,6 +43,20 @@ def looked_for(question: str) -> list[str]:
 )
 def test_phrases_of_a_question(question: str, expected: list[str]) -> None:
     assert looked_for(question) == expected
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["Which advantages, recently?", "What difficulties improved?", "¿Qué ventajas?", "方法"],
+)
+def test_words_that_can_be_said_of_anything_are_vague(question: str) -> None:
+    assert vague_phrases(question) == frozenset(phrases_about(question))
+
+
+def test_names_of_subjects_are_not_vague() -> None:
+    named = phrases_about("Which advantages did the lighthouse have?")
+    vague = vague_phrases("Which advantages did the lighthouse have?")
+    assert [phrase.terms for phrase in named if phrase not in vague] == [("lighthous",)]
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,7 @@ from enfold.text.questions import (
     period_of,
     phrases_about,
     sub_questions,
+    vague_phrases,
 )
 from enfold.text.sentences import corrects, is_content_word, telling_words, whole_sentences
 from enfold.text.words import Phrase, texts_of_terms
@@ -313,7 +314,8 @@ async def _answer_by_words(
         depths=period.depths if period else None,
     )
     found, stretches = await session.look(search)
-    fits = has_answer(phrases, found, stretches, is_dated=period is not None)
+    vague = vague_phrases(words)
+    fits = has_answer(phrases, found, stretches, vague=vague, is_dated=period is not None)
     if event:
         dates = [each for each in phrases if each not in phrases_about(event)]
         fits = fits and has_answer(dates, found, stretches)
@@ -322,7 +324,7 @@ async def _answer_by_words(
     limit = _TokenLimit(await session.tokenizer(), max_tokens)
     aim = aim_of(question)
     chosen = _Answer(phrases, aim, limit, names=found.has_name)
-    ranked = rank(phrases, found, stretches, results=aim in {Aim.END, Aim.FAULT})
+    ranked = rank(phrases, found, stretches, vague=vague, results=aim in {Aim.END, Aim.FAULT})
     if period:
         ranked = [each for each in ranked if period.has(each.location)]
     if not fits:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import accumulate
@@ -39,6 +39,11 @@ _SPOKEN = 0.1
 _OWN_WORDS = 0.6
 """The relevance that a message gains if it contains all words of the question; half of the words
 give a quarter of it."""
+_VAGUE = 0.6
+"""The weight of a word that can be said of anything, relative to others."""
+_FOCUS = 0.7
+"""The share of its relevance that a message loses where all around it is irrelevant: people discuss
+a subject in one place, and words of it occur in others."""
 RANKED_WHOLE = 1_280
 """Messages of a branch that is ranked whole."""
 MAX_RANKED = 640
@@ -107,19 +112,52 @@ def rank(
     found: PhraseOccurrences,
     stretches: Iterable[Sequence[MessageLocation]],
     *,
+    vague: Collection[Phrase] = (),
     results: bool = False,
 ) -> list[RankedMessage]:
     """Return the messages with their relevance, in the order of the stretches.
 
     With `results` a tool's result is as relevant as its call: the question asks how it ended.
     """
-    weights = _weights(found)
-    total = sum(_weights_of_all(phrases, found).values())
+    weights = _less_if_vague(_weights(found), vague)
+    total = sum(_less_if_vague(_weights_of_all(phrases, found), vague).values())
     ranked: list[RankedMessage] = []
+    around: list[float] = []
     for locations in stretches:
-        of_stretch = list(_rank_stretch(locations, weights, found.depths, total))
-        ranked += _with_results(of_stretch) if results else of_stretch
-    return ranked
+        fading = [_FADING[min(each.tokens, _MAX_DISTANCE)] for each in locations]
+        of_stretch = list(_rank_stretch(locations, fading, weights, found.depths, total))
+        of_stretch = list(_with_results(of_stretch)) if results else of_stretch
+        around += _means_around(of_stretch, fading)
+        ranked += of_stretch
+    most = max(around, default=0.0)
+    if not most:
+        return ranked
+    return [
+        RankedMessage(at, relevance * (1.0 - _FOCUS + _FOCUS * mean / most), own)
+        for (at, relevance, own), mean in zip(ranked, around, strict=True)
+    ]
+
+
+def _less_if_vague(
+    weights: Mapping[Phrase, float], vague: Collection[Phrase]
+) -> dict[Phrase, float]:
+    return {each: weight * (_VAGUE if each in vague else 1.0) for each, weight in weights.items()}
+
+
+def _means_around(ranked: Sequence[RankedMessage], fading: Sequence[float]) -> list[float]:
+    """Return the mean relevance on both sides of each message, by tokens; near messages count more.
+
+    The sides count alike, so that the last message is judged by those before it.
+    """
+    tokens = [min(each.location.tokens, _MAX_DISTANCE) for each in ranked]
+    means = [0.0] * len(ranked)
+    for order in (range(len(ranked)), range(len(ranked) - 1, -1, -1)):
+        total = size = 0.0
+        for at in order:
+            total = total * fading[at] + ranked[at].relevance * tokens[at]
+            size = size * fading[at] + tokens[at]
+            means[at] += total / (size or 1.0)
+    return means
 
 
 def _with_results(ranked: Sequence[RankedMessage]) -> Iterator[RankedMessage]:
@@ -163,32 +201,25 @@ def has_answer(
     found: PhraseOccurrences,
     stretches: Iterable[Sequence[MessageLocation]],
     *,
+    vague: Collection[Phrase] = (),
     is_dated: bool = False,
 ) -> bool:
     """Return True if one part of the conversation has enough of the question's words.
 
-    Fewer are enough with `is_dated`: the messages have the date that the question names.
+    Words count by rarity, those that no message has most, and vague ones less. Fewer are enough
+    with `is_dated`: the messages have the date that the question names.
     """
     single = [phrase for phrase in phrases if len(phrase.terms) == 1] or list(phrases)
     words = [each for each in single if not _is_border(each, single, found.depths)]
-    least = _FITTING if is_dated else _FITTING + _FITTING_OF_ONE / max(1, len(words))
-    return _coverage(words, found, stretches) >= least
-
-
-def _coverage(
-    words: Sequence[Phrase],
-    found: PhraseOccurrences,
-    stretches: Iterable[Sequence[MessageLocation]],
-) -> float:
-    """Return the share of the question's words that one part of the conversation has, by weight.
-
-    A word that no message has weighs most.
-    """
-    depths = {phrase: found.depths.get(phrase, ()) for phrase in words}
+    number = sum(_less_if_vague(dict.fromkeys(words, 1.0), vague).values())
+    least = _FITTING if is_dated else _FITTING + _FITTING_OF_ONE / max(1.0, number)
     rarity = _weights_of_all(words, found)
-    weights = {phrase: max(weight, _LEAST_WEIGHT) for phrase, weight in rarity.items()}
+    weights = _less_if_vague(
+        {each: max(weight, _LEAST_WEIGHT) for each, weight in rarity.items()}, vague
+    )
+    depths = {phrase: found.depths.get(phrase, ()) for phrase in words}
     best = max((_best_part(part, weights, depths) for part in stretches), default=0.0)
-    return best / (sum(weights.values()) or 1.0)
+    return best >= least * (sum(weights.values()) or 1.0)
 
 
 def _is_border(
@@ -271,12 +302,12 @@ def _forms(name: str) -> frozenset[str]:
 
 def _rank_stretch(
     locations: Sequence[MessageLocation],
+    fading: Sequence[float],
     weights: Mapping[Phrase, float],
     depths: Mapping[Phrase, Sequence[int]],
     total: float,
 ) -> Iterator[RankedMessage]:
     near, shares = [0.0] * len(locations), [0.0] * len(locations)
-    fading = [_FADING[min(each.tokens, _MAX_DISTANCE)] for each in locations]
     named = _speakers_called(weights, locations)
     for phrase, weight in weights.items():
         influences = [0.0] * len(locations)

@@ -33,6 +33,20 @@ _FILE = re.compile(
 """A file with an ending, such as `src/a.py`. Its name is the group."""
 
 
+_FORMS = (
+    ("ies", "y"),
+    ("ied", "y"),
+    ("es", ""),
+    ("s", ""),
+    ("ed", ""),
+    ("d", ""),
+    ("ing", ""),
+    ("ing", "e"),
+    ("ly", ""),
+)
+"""Endings of English words, and what stands there in the basic form."""
+
+
 def phrases_about(question: str) -> list[Phrase]:
     """Return the phrases to search for; question words only if there are no others."""
     plain = without_clitics(question)
@@ -51,6 +65,19 @@ def phrases_about(question: str) -> list[Phrase]:
 def _is_border(word: str) -> bool:
     """Return True for a pair of an unspaced script with a character that is grammar."""
     return len(word) == PAIR and not _lists().particles.isdisjoint(word)
+
+
+def vague_phrases(question: str) -> frozenset[Phrase]:
+    """Return the phrases of words that can be said of anything, such as "advantage"."""
+    words = texts_of_terms(without_clitics(question))
+    return frozenset(_prefix(word) for word in words if _is_vague(word))
+
+
+@lru_cache(maxsize=4_096)
+def _is_vague(word: str) -> bool:
+    """Return True if a word, or what it is a form of in English, is vague."""
+    bases = [word.removesuffix(end) + base for end, base in _FORMS if word.endswith(end)]
+    return not _lists().vague_words.isdisjoint((word, *bases))
 
 
 def names_something(question: str) -> bool:
@@ -163,6 +190,7 @@ def _is_exact(phrase: Phrase) -> bool:
 
 class _Lists(NamedTuple):
     question_words: frozenset[str]
+    vague_words: frozenset[str]
     end_words: frozenset[str]
     fault_words: frozenset[str]
     change_words: frozenset[str]
@@ -191,6 +219,7 @@ def _lists() -> _Lists:
 
     return _Lists(
         words("question_words"),
+        words("vague_words"),
         words("end_words"),
         words("fault_words"),
         words("change_words"),
