@@ -701,7 +701,9 @@ class _TokenLimit:
         count = get(self.tokenizer).count
         if count(escape(text)) <= self.tokens:
             return text
-        fits, too_long = 0, len(text)
+        fits, too_long = 0, min(self.tokens, len(text))
+        while too_long < len(text) and count(escape(text[:too_long])) <= self.tokens:
+            fits, too_long = too_long, min(2 * too_long, len(text))
         while too_long - fits > 1:
             middle = (fits + too_long) // 2
             if count(escape(text[:middle])) <= self.tokens:
@@ -751,7 +753,9 @@ class _Answer:
 
     def value(self, each: RankedMessage) -> float:
         """Return the value of a message: its relevance, less if it takes many tokens."""
-        tokens = _EXCERPT_TOKENS if self._is_long(each) else each.location.tokens
+        tokens = each.location.tokens
+        if tokens > self._long and self._is_long(each):
+            tokens = _EXCERPT_TOKENS
         return _SHARPNESS * each.relevance - _BREVITY * math.log(tokens or 1)
 
     def add(self, candidates: Iterable[tuple[RankedMessage, str]]) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import accumulate
@@ -121,20 +121,20 @@ def rank(
     """
     weights = _less_if_vague(_weights(found), vague)
     total = sum(_less_if_vague(_weights_of_all(phrases, found), vague).values())
-    ranked: list[RankedMessage] = []
-    around: list[float] = []
+    ranked: list[tuple[Sequence[MessageLocation], list[float], list[float], list[float]]] = []
     for locations in stretches:
-        fading = [_FADING[min(each.tokens, _MAX_DISTANCE)] for each in locations]
-        of_stretch = list(_rank_stretch(locations, fading, weights, found.depths, total))
-        of_stretch = list(_with_results(of_stretch)) if results else of_stretch
-        around += _means_around(of_stretch, fading)
-        ranked += of_stretch
-    most = max(around, default=0.0)
-    if not most:
-        return ranked
+        tokens = [min(each.tokens, _MAX_DISTANCE) for each in locations]
+        fading = [_FADING[each] for each in tokens]
+        relevances, shares = _rank_stretch(locations, fading, weights, found.depths, total)
+        if results:
+            _raise_results(locations, relevances, shares)
+        ranked.append((locations, relevances, shares, _means_around(relevances, tokens, fading)))
+    most = max((mean for *_, means in ranked for mean in means), default=0.0) or 1.0
+    part = _FOCUS / most
     return [
-        RankedMessage(at, relevance * (1.0 - _FOCUS + _FOCUS * mean / most), own)
-        for (at, relevance, own), mean in zip(ranked, around, strict=True)
+        RankedMessage(location, relevance * (1.0 - _FOCUS + part * mean), share)
+        for each in ranked
+        for location, relevance, share, mean in zip(*each, strict=True)
     ]
 
 
@@ -144,32 +144,34 @@ def _less_if_vague(
     return {each: weight * (_VAGUE if each in vague else 1.0) for each, weight in weights.items()}
 
 
-def _means_around(ranked: Sequence[RankedMessage], fading: Sequence[float]) -> list[float]:
+def _means_around(
+    relevances: Sequence[float], tokens: Sequence[int], fading: Sequence[float]
+) -> list[float]:
     """Return the mean relevance on both sides of each message, by tokens; near messages count more.
 
     The sides count alike, so that the last message is judged by those before it.
     """
-    tokens = [min(each.location.tokens, _MAX_DISTANCE) for each in ranked]
-    means = [0.0] * len(ranked)
-    for order in (range(len(ranked)), range(len(ranked) - 1, -1, -1)):
+    means = [0.0] * len(relevances)
+    for order in (range(len(means)), range(len(means) - 1, -1, -1)):
         total = size = 0.0
         for at in order:
-            total = total * fading[at] + ranked[at].relevance * tokens[at]
+            total = total * fading[at] + relevances[at] * tokens[at]
             size = size * fading[at] + tokens[at]
             means[at] += total / (size or 1.0)
     return means
 
 
-def _with_results(ranked: Sequence[RankedMessage]) -> Iterator[RankedMessage]:
-    """Yield the messages in order; the messages after a call get its relevance if it is higher."""
-    call: RankedMessage | None = None
-    for each in ranked:
-        is_call = each.location.role == "assistant"
-        if is_call or call is None or call.own <= each.own:
-            yield each
-        else:
-            yield each._replace(relevance=max(call.relevance, each.relevance), own=call.own)
-        call = each if is_call else call
+def _raise_results(
+    locations: Sequence[MessageLocation], relevances: list[float], shares: list[float]
+) -> None:
+    """Give the messages after a call its relevance if they have fewer words of the question."""
+    call = None
+    for at, location in enumerate(locations):
+        if location.role == "assistant":
+            call = at
+        elif call is not None and shares[call] > shares[at]:
+            relevances[at] = max(relevances[call], relevances[at])
+            shares[at] = shares[call]
 
 
 def _weights(found: PhraseOccurrences) -> dict[Phrase, float]:
@@ -306,7 +308,8 @@ def _rank_stretch(
     weights: Mapping[Phrase, float],
     depths: Mapping[Phrase, Sequence[int]],
     total: float,
-) -> Iterator[RankedMessage]:
+) -> tuple[list[float], list[float]]:
+    """Return the relevance of each message, and the share of the words that it has itself."""
     near, shares = [0.0] * len(locations), [0.0] * len(locations)
     named = _speakers_called(weights, locations)
     for phrase, weight in weights.items():
@@ -321,9 +324,15 @@ def _rank_stretch(
         _spread(influences, fading, weight, near)
     speakers = set[str]().union(*named.values())
     found = sum(weights.values()) or 1.0
-    for location, nearness, share in zip(locations, near, shares, strict=True):
-        spoken = _SPOKEN * (location.name in speakers)
-        yield RankedMessage(location, nearness / found + _OWN_WORDS * share**2 + spoken, share)
+    relevances = [
+        nearness / found + _OWN_WORDS * share**2
+        for nearness, share in zip(near, shares, strict=True)
+    ]
+    if speakers:
+        for at, each in enumerate(locations):
+            if each.name in speakers:
+                relevances[at] += _SPOKEN
+    return relevances, shares
 
 
 def _spread(

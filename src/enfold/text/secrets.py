@@ -60,6 +60,8 @@ ASSIGNED = re.compile(
     r"((?=[^\s\d]{0,200}\d)(?=[^\sA-Za-z]{0,200}[A-Za-z])[^\s\"',;)}\]&/.]{12,200}+)"
 )
 """A value with a name such as `key`, `token` or `password`."""
+_SIGNS = (":", "=", "earer ")
+"""A value with a name has one of these."""
 _WORDS = (
     *("ecret", "ECRET", "assw", "ASSW", "redential", "uthorization", "earer "),
     *("key", "Key", "KEY", "oken", "TOKEN", "ignature", "sig", "Sig", "-u", "--user"),
@@ -74,6 +76,8 @@ _LOGGED = re.compile(
 
 def assigned_values(text: str) -> frozenset[str]:
     """Return the values that follow a name such as `password`."""
+    if not any(sign in text for sign in _SIGNS):  # as in most messages
+        return frozenset()
     found = ASSIGNED.findall(lines_with(text, *_WORDS))
     return frozenset(value for values in found for value in values if value)
 
