@@ -6,9 +6,11 @@ import ipaddress
 import os
 import signal
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
+import certifi
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from xdist.remote import Producer
@@ -44,14 +46,29 @@ settings.register_profile("thorough", database=None, deadline=None, max_examples
 settings.load_profile("ci")
 
 
+@pytest.fixture(scope="session")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of all homes, and of a file with one authority.
+
+    Each HTTP client reads all authorities that the machine trusts, in fifty milliseconds; no test
+    reaches a server that one of them vouches for.
+    """
+    folder = tmp_path_factory.mktemp("homes")
+    first, end, _ = certifi.contents().partition("-----END CERTIFICATE-----\n")
+    (folder / "authority.pem").write_text(first + end, encoding="ascii")
+    return folder
+
+
 @pytest.fixture(autouse=True)
-def own_home(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def own_home(monkeypatch: pytest.MonkeyPatch, homes: Path) -> Path:
     """An empty home without a keyring, and none of enfold's settings from outside."""
     for name in os.environ:
         if name.startswith("ENFOLD_") and name != "ENFOLD_DATA":
             monkeypatch.delenv(name)
-    home = tmp_path_factory.mktemp("home")
+    # The factory looks at all folders that it has made to find the next number.
+    home = Path(tempfile.mkdtemp(dir=homes))
     monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("SSL_CERT_FILE", str(homes / "authority.pem"))
     for name in ("XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"):
         monkeypatch.setenv(name, str(home / name.lower()))
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")

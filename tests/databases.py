@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import os
 import shutil
@@ -9,12 +10,16 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+
+import enfold
 
 USER = 65534 if os.geteuid() == 0 else None
 """PostgreSQL refuses to be run by root, so nobody runs it."""
@@ -135,6 +140,29 @@ def _stop_after_this_process(server: Server) -> subprocess.Popen[bytes]:
         stdin=subprocess.PIPE,
         start_new_session=True,
     )
+
+
+def opened_before(file: Path) -> str:
+    """Put a database there that an engine has opened before, unless there is one; its address.
+
+    To create the tables and fill that of the models takes longer than most tests.
+    """
+    if not file.exists():
+        file.write_bytes(_opened_before())
+    return f"sqlite:///{file}"
+
+
+@cache
+def _opened_before() -> bytes:
+    async def open_and_close(url: str) -> None:
+        async with enfold.open(url):
+            pass
+
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(1) as thread:
+        file = Path(folder) / "chats.db"
+        # The event loop of a test may be that of this thread.
+        thread.submit(asyncio.run, open_and_close(f"sqlite:///{file}")).result()
+        return file.read_bytes()
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

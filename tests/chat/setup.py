@@ -14,6 +14,7 @@ from enfold.engine import Engine
 from enfold.llm.calls import Call, Connection, Delta, Gateway, ModelReply
 from enfold.messages import text_of
 from enfold.testing import ScriptedGateway, ScriptedSummarizer, assistant, user
+from tests.databases import opened_before
 
 SMALL, LARGE = "compatible:small", "compatible:large"
 
@@ -68,7 +69,7 @@ class Switch:
 @pytest.fixture
 async def chat_setup(tmp_path: Path) -> AsyncIterator[ChatSetup]:
     summarizer = ScriptedSummarizer("They agreed on the mooring plan.")
-    url = f"sqlite:///{tmp_path / 'chats.db'}"
+    url = opened_before(tmp_path / "chats.db")
     switch = Switch()
     async with enfold.open(url, summarizers={"scripted": summarizer}, gateway=switch) as engine:
         for model in (SMALL, LARGE):

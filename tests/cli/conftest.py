@@ -16,6 +16,7 @@ from enfold.jsontext import dumps
 from enfold.messages import Conversation
 from enfold.sample import sample_messages
 from tests.cli.outcomes import Outcome
+from tests.databases import opened_before
 
 Enfold: TypeAlias = Callable[..., Outcome]
 
@@ -37,7 +38,7 @@ def enfold(capsysbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.Monke
 @pytest.fixture
 def stored(enfold: Enfold, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Enfold:
     """The same, over an empty database."""
-    monkeypatch.setenv("ENFOLD_DB", f"sqlite:///{tmp_path / 'chats.db'}")
+    monkeypatch.setenv("ENFOLD_DB", opened_before(tmp_path / "chats.db"))
     return enfold
 
 

@@ -12,6 +12,7 @@ import enfold
 from enfold.engine import Engine, Session
 from enfold.events import Event
 from enfold.testing import ScriptedSummarizer, assistant, user
+from tests.databases import opened_before
 
 MODEL = "test:small"
 WINDOW = 4_000
@@ -42,7 +43,7 @@ def summarizer() -> ScriptedSummarizer:
 
 @pytest.fixture
 async def bench(tmp_path: Path, summarizer: ScriptedSummarizer) -> AsyncIterator[Bench]:
-    url = f"sqlite:///{tmp_path / 'chats.db'}"
+    url = opened_before(tmp_path / "chats.db")
     async with enfold.open(url, summarizers={"scripted": summarizer}) as engine:
         await engine.models.edit(MODEL, max_input=WINDOW, max_output=20_000, retention_tokens=300)
         await engine.set("summarizer", "scripted")

@@ -25,6 +25,7 @@ from enfold.llm.calls import Call, Connection, ModelReply, Secret
 from enfold.llm.costs import Prices
 from enfold.store import catalog
 from enfold.testing import Answer, ScriptedGateway, reply
+from tests.databases import opened_before
 from tests.engine.conftest import WINDOW, talk
 from tests.llm.servers.loopback import Loopback, ScriptedAnswer
 
@@ -46,7 +47,8 @@ async def engine(
 ) -> AsyncIterator[Engine]:
     monkeypatch.setenv("WORK_KEY", KEY)
     monkeypatch.setenv("CHEAP_KEY", f"{KEY}-cheap")
-    async with enfold.open(f"sqlite:///{tmp_path / 'chats.db'}", gateway=gateway) as engine:
+    url = opened_before(tmp_path / "chats.db")
+    async with enfold.open(url, gateway=gateway) as engine:
         for id in ("openai:gpt-4o", "compatible:tiny"):
             await engine.models.edit(id, max_input=WINDOW, max_output=20_000, retention_tokens=300)
         yield engine

@@ -14,6 +14,7 @@ from enfold.engine import Engine
 from enfold.server import App, create_app
 from enfold.store import access
 from enfold.testing import ScriptedSummarizer
+from tests.databases import opened_before
 
 MODEL = "test:small"
 WINDOW = 4_000
@@ -31,7 +32,7 @@ def summarizer() -> ScriptedSummarizer:
 @pytest.fixture
 async def engine(tmp_path: Path, summarizer: ScriptedSummarizer) -> AsyncIterator[Engine]:
     """An engine with a small model."""
-    url = f"sqlite:///{tmp_path / 'chats.db'}"
+    url = opened_before(tmp_path / "chats.db")
     async with enfold.open(url, summarizers={"scripted": summarizer}) as opened:
         await opened.models.edit(MODEL, max_input=WINDOW, max_output=20_000, retention_tokens=300)
         await opened.set("summarizer", "scripted")

@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
@@ -26,6 +27,7 @@ from enfold.server.proxy.upstream import Upstream
 from enfold.store import catalog
 from enfold.summaries import Summarizer
 from enfold.wiring import open_engine
+from tests.databases import opened_before
 from tests.server.live_server import serving
 
 WINDOW = 10_000
@@ -177,6 +179,8 @@ async def stage(
     With an address, requests go to the provider there, and not to the one that is played here.
     """
     provider = ScriptedProvider()
+    if database.startswith("sqlite:///"):
+        opened_before(Path(database.removeprefix("sqlite:///")))
     async with (
         open_engine(database, summarizers=summarizers) as engine,
         serving(provider.app()) as upstream,
