@@ -209,14 +209,15 @@ def decide(
     """Decide if this load must be compressed before it is sent; `max_output` is the request's."""
     # Reserve at most the model's longest answer, even if a client asks for more, and at most half
     # of the window.
-    reply = min(max_output or DEFAULT_MAX_TOKENS, limits.max_output, limits.window // 2)
+    window, largest_input, reserved = limits.window, limits.input, load.reserved
+    reply = min(max_output or DEFAULT_MAX_TOKENS, limits.max_output, window // 2)
     tokens = load.history + load.estimate
-    limit = limits.input - int(limits.input * policy.margin) - load.reserved
-    hard = floor(_allowed(limits.window, reply) - load.reserved)
-    guard, threshold = _lowest_guard(limit, hard, limits.window, load.reserved, policy)
+    limit = largest_input - int(largest_input * policy.margin) - reserved
+    hard = floor(_allowed(window, reply) - reserved)
+    guard, threshold = _lowest_guard(limit, hard, window, reserved, policy)
     early = int(threshold * policy.early_mark)
     goal = min(limit * FREED_TARGET, threshold * FREED_BELOW_GUARDS)
-    most = min(limits.input, limits.window - reply)
+    most = min(largest_input, window - reply)
     action: Action = "keep"
     reason: Reason = "fits"
     if tokens < policy.floor and tokens <= min(limit, hard):
@@ -236,7 +237,7 @@ def decide(
         early_tokens=early,
         hard_tokens=hard,
         guard=guard,
-        ceiling=most - int(most * SAFETY_MARGIN) - load.reserved,
+        ceiling=most - int(most * SAFETY_MARGIN) - reserved,
         goal=max(1, int(goal)),
         threshold=policy.threshold,
         load=load,

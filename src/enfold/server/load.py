@@ -66,7 +66,7 @@ class LoadGuard:
     def __init__(self, app: ASGIApp, limits: LoadLimits | None = None) -> None:
         self._app = app
         self._limits = limits or LoadLimits()
-        self._requests: dict[bytes | str, int] = defaultdict(int)
+        self._requests: dict[bytes | str, int] = {}
         """Requests of each caller, waiting ones included."""
         self._all_requests = 0
         self._places = asyncio.Semaphore(self._limits.requests)
@@ -84,46 +84,44 @@ class LoadGuard:
         if scope["type"] != "http" or scope["path"] in ALWAYS_ANSWERED:
             await self._app(scope, receive, send)
             return
-        key = _key(scope)
-        async with self._place(key):
-            load = RequestLoad(self, key)
-            scope["state"]["load"] = load
-
-            async def send_answer(message: Message) -> None:
-                load.stop_computing()
-                await send(message)
-
-            try:
-                await self._app(scope, receive, send_answer)
-            finally:
-                load.release()
-
-    @asynccontextmanager
-    async def _place(self, key: bytes | str) -> AsyncIterator[None]:
-        """Wait until a request may be answered; raise `OverloadError` if too many wait."""
-        limits, requests = self._limits, self._requests
+        limits, requests, key = self._limits, self._requests, _key(scope)
+        count = requests.get(key, 0)
         if (
-            requests.get(key, 0) >= limits.caller_requests + limits.caller_waiting
+            count >= limits.caller_requests + limits.caller_waiting
             or self._all_requests >= limits.requests + limits.waiting
         ):
             raise _overload("too many requests are in progress")
-        own = self._callers_places.get(key)
-        if own is None:
-            own = self._callers_places[key] = asyncio.Semaphore(limits.caller_requests)
-        requests[key] += 1
+        requests[key] = count + 1
         self._all_requests += 1
         try:
-            await self._take(own)
-            try:
-                yield
-            finally:
-                own.release()
-                self._places.release()
+            await self._answer_in_turn(key, scope, receive, send)
         finally:
             self._all_requests -= 1
             requests[key] -= 1
             if not requests[key]:
-                del requests[key], self._callers_places[key]
+                del requests[key]
+                self._callers_places.pop(key, None)
+
+    async def _answer_in_turn(
+        self, key: bytes | str, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Wait until the request may be answered, and answer it."""
+        own = self._callers_places.get(key)
+        if own is None:
+            own = self._callers_places[key] = asyncio.Semaphore(self._limits.caller_requests)
+        await self._take(own)
+        scope["state"]["load"] = load = RequestLoad(self, key)
+
+        async def send_answer(message: Message) -> None:
+            load.stop_computing()
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_answer)
+        finally:
+            load.release()
+            own.release()
+            self._places.release()
 
     async def _take(self, own: asyncio.Semaphore) -> None:
         """Take one of the caller's places and one of the server's."""

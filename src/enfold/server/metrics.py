@@ -47,8 +47,10 @@ class Metrics:
     def __init__(self) -> None:
         self._since = time()
         self._in_progress = 0
-        self._requests: dict[Labels, int] = defaultdict(int)
-        self._seconds: dict[Labels, Durations] = defaultdict(Durations)
+        self._requests: dict[tuple[str, str, int], int] = defaultdict(int)
+        """By method, route and status."""
+        self._seconds: dict[str, Durations] = defaultdict(Durations)
+        """By route."""
         self._compressions: dict[Labels, int] = defaultdict(int)
         self._compressing = Durations()
         self._freed = 0
@@ -70,8 +72,8 @@ class Metrics:
         self._in_progress -= 1
         # Callers choose the method, and every new value would be a new time series.
         label = method if method in _METHODS else "other"
-        self._requests[("method", label), ("route", route), ("status", str(status))] += 1
-        self._seconds[(("route", route),)].add(seconds)
+        self._requests[label, route, status] += 1
+        self._seconds[route].add(seconds)
 
     def listen(self, event: Event) -> None:
         """Count compressions."""
@@ -104,9 +106,16 @@ class Metrics:
 
     def write(self, gauges: Iterable[tuple[str, str, float]] = ()) -> str:
         """Return all metrics as text; `gauges` are name, explanation and current value."""
+        requests: dict[Labels, float] = {
+            (("method", method), ("route", route), ("status", str(status))): count
+            for (method, route, status), count in self._requests.items()
+        }
+        seconds: dict[Labels, Durations] = {
+            (("route", route),): each for route, each in self._seconds.items()
+        }
         lines = [
-            *_counter("enfold_requests_total", "Requests answered.", self._requests),
-            *_histogram("enfold_request_seconds", "Time to answer a request.", self._seconds),
+            *_counter("enfold_requests_total", "Requests answered.", requests),
+            *_histogram("enfold_request_seconds", "Time to answer a request.", seconds),
             *_counter("enfold_compressions_total", "Compressions.", self._compressions),
             *_histogram(
                 "enfold_compression_seconds", "Time of a compression.", {(): self._compressing}
@@ -164,7 +173,7 @@ def _gauge(name: str, explanation: str, value: float) -> Iterator[str]:
     yield f"{name} {value:g}" if abs(value) < 1e6 else f"{name} {value:.3f}"  # noqa: PLR2004
 
 
-def _histogram(name: str, explanation: str, values: dict[Labels, Durations]) -> Iterator[str]:
+def _histogram(name: str, explanation: str, values: Mapping[Labels, Durations]) -> Iterator[str]:
     yield from _head(name, explanation, "histogram")
     for labels, durations in sorted(values.items(), key=lambda item: item[0]):
         below = 0

@@ -10,11 +10,13 @@ import logging
 import re
 import sys
 import traceback
+from contextlib import suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime
+from functools import lru_cache
 from secrets import token_hex
-from time import perf_counter
-from typing import Any
+from time import perf_counter, time
+from typing import Any, TextIO
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -40,6 +42,7 @@ _SAFE_ID = re.compile(rb"[\w.:-]{1,64}", re.ASCII)
 _REQUEST = "request"
 """The message of the log line of a request."""
 _log = logging.getLogger("enfold.server")
+_all_logs = logging.getLogger("enfold")
 
 
 compression_cause: ContextVar[str] = ContextVar("compression_cause", default="")
@@ -138,9 +141,10 @@ class _Request:
             for name, value in message["headers"]:
                 if (field := _LOGGED_HEADERS.get(name)) is not None:
                     self._proxied[field] = value.decode("latin-1")
-                if name.lower() != HEADER:
+                if name != HEADER:
                     headers.append((name, value))
-            message = {**message, "headers": [*headers, (HEADER, self.id.encode())]}
+            headers.append((HEADER, self.id.encode()))
+            message = {**message, "headers": headers}
         await self._send(message)
 
     def log(self) -> None:
@@ -156,10 +160,12 @@ class _Request:
             "caller": caller.name if caller is not None else None,
             **self._proxied,
         }
-        # The fastest call that logging has, because every request writes such a line.
-        _log.handle(
-            _log.makeRecord(_log.name, logging.INFO, "", 0, _REQUEST, (), None, extra=fields)
-        )
+        handlers = _log.handlers or _all_logs.handlers
+        if len(handlers) == 1 and isinstance(handlers[0], _StandardError):
+            # Every request writes such a line, and a log record takes longer than the rest of it.
+            handlers[0].write_line(_line(time(), "info", _log.name, _REQUEST) | fields)
+        else:
+            _log.info(_REQUEST, extra=fields)
 
 
 def route_of(scope: Scope) -> str:
@@ -198,20 +204,41 @@ _FIELDS = (
 )
 
 
+def _line(at: float, level: str, logger: str, message: str) -> dict[str, Any]:
+    """Return the first fields of a line, with the id of the current request."""
+    line = {
+        "at": f"{_second_of(int(at))}.{int(at % 1 * 1000):03}+00:00",
+        "level": level,
+        "logger": logger,
+        "message": message,
+    }
+    if request_id := current_request.get():
+        line["request_id"] = request_id
+    return line
+
+
+@lru_cache(maxsize=2)
+def _second_of(at: int) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+class _StandardError(logging.StreamHandler[TextIO]):
+    """Writes log records, and the lines of requests without a record."""
+
+    def write_line(self, line: dict[str, Any]) -> None:
+        """Write a line of JSON."""
+        with suppress(OSError, ValueError):  # nobody reads it, or it is closed
+            self.stream.write(dump_text(line) + self.terminator)
+            self.stream.flush()
+
+
 class JsonLines(logging.Formatter):
     """Writes a log record as a line of JSON."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the line, without the message of an error: it might quote a conversation."""
-        is_request = record.msg is _REQUEST  # every request writes one, and it hides nothing
-        line: dict[str, Any] = {
-            "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "message": _REQUEST if is_request else hide_in_log(record.getMessage()),
-        }
-        if request_id := current_request.get():
-            line["request_id"] = request_id
+        level, message = record.levelname.lower(), hide_in_log(record.getMessage())
+        line = _line(record.created, level, record.name, message)
         values = vars(record)
         line |= {name: values[name] for name in _FIELDS if name in values}
         if record.exc_info and record.exc_info[0] is not None:
@@ -239,7 +266,7 @@ def log_to_standard_error(*, quiet: bool = False) -> None:
     # No line contains these, and logging would look them up for every request.
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     logging._srcfile = None  # noqa: SLF001 - as the documentation of logging recommends
-    handler = logging.StreamHandler(sys.stderr)
+    handler = _StandardError(sys.stderr)
     handler.setFormatter(_PlainLines() if quiet else JsonLines())
     for name, level in _LEVELS.items():
         logger = logging.getLogger(name)

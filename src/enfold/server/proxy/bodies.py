@@ -113,6 +113,8 @@ class RequestBody:
         """Return the request's limit of the reply, in tokens; None where it sets none."""
         for path in self.wire.max_output_paths:
             first, *rest = path.split(".")
+            if first not in self.fields:
+                continue
             value = self.field(first)
             for name in rest:
                 value = value.get(name) if isinstance(value, dict) else None

@@ -298,12 +298,12 @@ _PRODUCT = re.compile(r"[A-Za-z][\w.+-]{0,39}")
 
 def client_name(headers: Iterable[Header]) -> str | None:
     """Return the name of the program that sent these headers; None if they do not tell."""
-    sent = list(headers)
+    sent = dict(headers)
     for header, pattern, name in _BY_HEADER:
-        value = find(sent, header)
+        value = sent.get(header)
         if value is not None and (pattern is None or pattern.search(value.decode("latin-1"))):
             return name
-    return _name_of((find(sent, b"user-agent") or b"").decode("latin-1"))
+    return _name_of(sent.get(b"user-agent", b"").decode("latin-1"))
 
 
 def client_session(headers: Iterable[Header]) -> str | None:

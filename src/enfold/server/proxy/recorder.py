@@ -82,7 +82,7 @@ class ResponseRecorder:
         self._response = response
         self._on_close = on_close
         self._save = save
-        self._is_stream = any(b"event-stream" in value for _, value in response.headers)
+        self._is_stream = b"event-stream" in dict(response.headers).get(b"content-type", b"")
         self._tail = b""
         self._is_held = False
 

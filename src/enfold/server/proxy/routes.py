@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from http import HTTPStatus
 from typing import Any, NoReturn, TypeAlias, TypeGuard, TypeVar
 
 from starlette.routing import BaseRoute, Match, NoMatchFound
@@ -63,6 +62,7 @@ from enfold.server.proxy.turn import (
     run_to_completion,
 )
 from enfold.server.proxy.upstream import (
+    BAD_REQUEST,
     RelayedResponse,
     Upstream,
     UpstreamResponse,
@@ -268,7 +268,7 @@ class Proxy:
         """Forward the request; compress it and try again if the provider says it is too long."""
         is_unchanged = forwarded.raw is request.body.raw
         async with self._call_upstream(http, None if is_unchanged else forwarded.raw) as response:
-            if response.status < HTTPStatus.BAD_REQUEST:
+            if response.status < BAD_REQUEST:
                 return await self._relay(http, request, forwarded, response, client)
             body = await response.read()
         retry = None
@@ -292,7 +292,7 @@ class Proxy:
         """Relay the response; if the model may recall, the one that its replies are joined to."""
         relayed: RelayedResponse = response
         hidden_usage: Sequence[CallUsage] = ()
-        if forwarded.recall is not None and response.status < HTTPStatus.BAD_REQUEST:
+        if forwarded.recall is not None and response.status < BAD_REQUEST:
             loop = RecallLoop(forwarded.recall, partial(self._call_upstream, http))
             hidden_usage = loop.hidden_usage
             relayed = await loop.run(response)
@@ -323,7 +323,7 @@ class Proxy:
         hidden_usage: Sequence[CallUsage] = (),
     ) -> ResponseRecorder | None:
         """Return the recorder of a response; None for errors and for other requests."""
-        if request is None or response.status >= HTTPStatus.BAD_REQUEST:
+        if request is None or response.status >= BAD_REQUEST:
             return None
         analysis = forwarded.analysis if forwarded is not None else None
 
@@ -362,10 +362,10 @@ class Proxy:
         headers = http.headers
         if http.wire is not None:
             # Responses to conversations are read here, so they must not be compressed.
-            headers = _without_header(headers, b"accept-encoding")
+            headers = [each for each in headers if each[0] != b"accept-encoding"]
             headers.append((b"accept-encoding", b"identity"))
         if body is not None:
-            headers = _without_header(headers, b"content-encoding")
+            headers = [each for each in headers if each[0] != b"content-encoding"]
         raw = (http.raw if body is None else body) or None
         if http.load is not None:
             http.load.stop_computing()
@@ -476,10 +476,6 @@ async def _list_client_sessions(engine: Engine) -> None:
         await engine.access.list_client_sessions()
     except StoreError as error:
         _log.warning("older sessions of clients are not listed for the owner yet: %s", error)
-
-
-def _without_header(headers: list[Header], unwanted: bytes) -> list[Header]:
-    return [(name, value) for name, value in headers if name != unwanted]
 
 
 def _response_headers(forwarded: ForwardedRequest) -> list[Header]:

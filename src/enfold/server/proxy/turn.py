@@ -505,13 +505,12 @@ class ProxyPipeline:
             facts = await self._facts(request, model.tokenizer)
         counted = self._facts_cache.overhead_tokens
         system, tools = await counted(body.overhead, dialect, model.tokenizer)
-        system += sum(fact.tokens for fact in facts[:lead])
+        system += sum([fact.tokens for fact in facts[:lead]])
         load = _load_of(facts[lead:], system, tools)
         tokens_before = load.total
         offer = self._offer_recall(request, recognised, lead)
-        form = ViewFormat(dialect, model.tokenizer, summary_role=recognised.settings.summary_role)
         if offer is not None:
-            body, form = offer.body, replace(form, note=offer.note)
+            body = offer.body
             _, tools = await counted(body.overhead, dialect, model.tokenizer)
             if body.messages is not request.body.messages:
                 new = await self._facts_cache.facts(body.messages[:lead], dialect, model.tokenizer)
@@ -521,7 +520,9 @@ class ProxyPipeline:
         sent = request.body.messages[lead:]
         view: Sequence[OutgoingMessage] = ()
         if recognised.snapshot is not None:
-            rows = recognised.view_rows
+            rows, role = recognised.view_rows, recognised.settings.summary_role
+            form = ViewFormat(dialect, model.tokenizer, summary_role=role)
+            form = form if offer is None else replace(form, note=offer.note)
             view = assemble_view(recognised.snapshot, rows, sent, facts[lead:], history, form)
             load = _load_of(view, system, tools)
         analysis = RequestAnalysis(

@@ -15,7 +15,7 @@ import ssl
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from http import HTTPStatus
 from time import monotonic
 from typing import Protocol, cast
@@ -27,8 +27,10 @@ from aiohappyeyeballs import start_connection
 from enfold.errors import UnavailableError
 from enfold.server.access import Header
 
-WITHOUT_BODY = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
+WITHOUT_BODY = frozenset({HTTPStatus.NO_CONTENT.value, HTTPStatus.NOT_MODIFIED.value})
 """Statuses of responses that have no body."""
+_OK, BAD_REQUEST = HTTPStatus.OK.value, HTTPStatus.BAD_REQUEST.value
+"""As numbers: an enumeration is slow to look up."""
 ENFOLD_HEADERS = b"x-enfold-"
 """The prefix of headers that are read or written by enfold."""
 _CONNECTION_HEADERS = frozenset(
@@ -71,6 +73,8 @@ _OF_PROVIDERS_SITE = (
     b"timing-allow-origin",
 )
 """How the names of such headers begin; the server writes its own date."""
+_CACHED_NAMES = 128
+"""Names of headers for which it is remembered if they are passed on; a name may be long."""
 _MAX_HEADER_BYTES = 64 * 1024
 _RESEND_SECONDS = 1.0
 """Seconds in which a reset shows that an idle connection was closed."""
@@ -182,28 +186,26 @@ class _Connection(asyncio.Protocol):
             view = memoryview(body)
             for start in range(0, len(body), _PIECE_BYTES):
                 self._transport.write(view[start : start + _PIECE_BYTES])
-                while self._is_full and self.status < HTTPStatus.BAD_REQUEST:
+                while self._is_full and self.status < BAD_REQUEST:
                     await self._wait()
-                if self.status >= HTTPStatus.BAD_REQUEST:
+                if self.status >= BAD_REQUEST:
                     return  # the server does not want the rest
         self.is_written = True
         while not self.status:
             await self._wait()
 
-    async def chunks(self) -> AsyncIterator[bytes]:
-        """Yield the body as it arrives."""
-        while True:
-            if self._chunks:
-                chunk = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
-                self._chunks, self._unread = [], 0
-                if self._is_paused:
-                    self._is_paused = False
-                    self._transport.resume_reading()
-                yield chunk
-            elif self.is_complete:
-                return
-            else:
-                await self._wait()
+    async def read(self) -> bytes:
+        """Return the bytes of the body that have arrived; wait for some; empty at its end."""
+        while not self._chunks:
+            if self.is_complete:
+                return b""
+            await self._wait()
+        chunk = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
+        self._chunks, self._unread = [], 0
+        if self._is_paused:
+            self._is_paused = False
+            self._transport.resume_reading()
+        return chunk
 
     def release(self) -> None:
         """Keep the connection for another request if the response has arrived; else close it."""
@@ -295,18 +297,17 @@ class _Connection(asyncio.Protocol):
             raise ValueError("it has more than one response")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self.headers.append((name, value))
+        self.headers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
         status = self._parser.get_status_code()
-        if status < HTTPStatus.OK:
+        if status < _OK:
             self.headers = []  # of an interim response, such as 103
             return
         for name, value in self.headers:
-            lower = name.lower()
-            if lower == b"transfer-encoding":
+            if name == b"transfer-encoding":
                 self.is_chunked = True
-            elif lower == b"content-length":
+            elif name == b"content-length":
                 self.length = int(value)
         if self.is_chunked:
             self.length = None
@@ -353,7 +354,7 @@ class UpstreamResponse:
     async def chunks(self) -> AsyncIterator[bytes]:
         """Yield the body as it arrives; raise `UnavailableError` if the connection breaks."""
         try:
-            async for chunk in self._connection.chunks():
+            while chunk := await self._connection.read():
                 yield chunk
         except _FAILURES as error:
             raise _unavailable_error(self._origin, error) from None
@@ -383,8 +384,7 @@ class BufferedResponse:
 
 def is_stream(response: RelayedResponse) -> bool:
     """Return True if the response is a stream of server-sent events."""
-    values = {name.lower(): value for name, value in response.headers}
-    return b"text/event-stream" in values.get(b"content-type", b"")
+    return b"text/event-stream" in dict(response.headers).get(b"content-type", b"")
 
 
 async def buffer_response(response: RelayedResponse) -> BufferedResponse:
@@ -524,12 +524,13 @@ class Upstream:
 
 def forwarded_headers(headers: Iterable[Header]) -> list[Header]:
     """Return the headers that are passed on to the other side."""
-    return [
-        (name, value)
-        for name, value in headers
-        if (lower := name.lower()) not in _CONNECTION_HEADERS
-        and not lower.startswith(ENFOLD_HEADERS)
-    ]
+    return [header for header in headers if _is_forwarded(header[0])]
+
+
+@lru_cache(maxsize=_CACHED_NAMES)
+def _is_forwarded(name: bytes) -> bool:
+    lower = name.lower()
+    return lower not in _CONNECTION_HEADERS and not lower.startswith(ENFOLD_HEADERS)
 
 
 def response_headers(headers: Iterable[Header]) -> list[Header]:
@@ -537,11 +538,12 @@ def response_headers(headers: Iterable[Header]) -> list[Header]:
 
     Cookies, rights and orders for web pages are those of the provider's own site.
     """
-    return [
-        (name, value)
-        for name, value in forwarded_headers(headers)
-        if not name.lower().startswith(_OF_PROVIDERS_SITE)
-    ]
+    return [header for header in headers if _is_for_client(header[0])]
+
+
+@lru_cache(maxsize=_CACHED_NAMES)
+def _is_for_client(name: bytes) -> bool:
+    return _is_forwarded(name) and not name.lower().startswith(_OF_PROVIDERS_SITE)
 
 
 def _unavailable_error(origin: str, error: Exception) -> UnavailableError:
