@@ -59,8 +59,18 @@ def test_corrections_are_found(text: str) -> None:
     assert sentences(text, "correction") == [text]
 
 
+def test_a_correction_without_spaces_and_marks_is_read() -> None:
+    assert find_rules("换成蓝色") == ()
+
+
 @pytest.mark.parametrize(
-    "text", ["Let's go with option B.", "We'll use PostgreSQL.", "就用第二个方案。"]
+    "text",
+    [
+        "Let's go with option B.",
+        "We'll use PostgreSQL.",
+        "就用第二个方案。",
+        "其实我们决定用蓝色",
+    ],
 )
 def test_decisions_are_found(text: str) -> None:
     assert sentences(text, "decision") == [text]

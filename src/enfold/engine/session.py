@@ -583,9 +583,15 @@ class Session:
         return await self._store.read(sessions.get, self.key)
 
     async def _state(
-        self, call: Mapping[str, Any] | None = None, *, without: Collection[str] = ()
+        self,
+        call: Mapping[str, Any] | None = None,
+        *,
+        without: Collection[str] = (),
+        earlier: records.ViewRows | None = None,
     ) -> tuple[SessionState, ModelConfig]:
         recent = self._engine.recent_views.get(self.key)
+        if earlier is None and recent is not None:
+            earlier = recent.rows
         state = await self._store.read(
             read_state,
             self.key,
@@ -593,15 +599,22 @@ class Session:
             self._engine.static_settings,
             tip=self.tip,
             without=without,
-            earlier=None if recent is None else recent.rows,
+            earlier=earlier,
         )
         if state.model is not None:
             return state, state.model
         model = await self._engine.profiles.config_of(state.model_id)
         return state, model.within(state.settings.window)
 
-    async def _decide(self, options: CallOptions, *, without: Collection[str] = ()) -> _Decided:
-        state, model = await self._state(options.settings, without=without)
+    async def _decide(
+        self,
+        options: CallOptions,
+        *,
+        without: Collection[str] = (),
+        earlier: records.ViewRows | None = None,
+    ) -> _Decided:
+        """Return the state and the decision; rows of an `earlier` view are not read again."""
+        state, model = await self._state(options.settings, without=without, earlier=earlier)
         recent_views = self._engine.recent_views
 
         def read(_new: Sequence[object], _tokenizer: Tokenizer) -> tuple[View, Decision]:
@@ -632,7 +645,7 @@ class Session:
             without: Collection[str] = ()
             if replaces is not None:
                 without = await self._store.read(snapshots.wordings, self.key, replaces.id)
-            found = await self._decide(options, without=without)
+            found = await self._decide(options, without=without, earlier=state.rows)
             if found.state.rows.skipped:
                 raise UncompressibleError(
                     f"the oldest {found.state.rows.skipped:,} messages are not summarized yet; "

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from enfold.errors import IntegrityError, NotFoundError
@@ -437,8 +438,9 @@ def _stored_prefix(
     return stored, found
 
 
-def _in_order(rows: Iterable[Row]) -> tuple[StoredMessage, ...]:
-    return tuple(sorted((_message(row) for row in rows), key=lambda message: message.depth))
+def _in_order(rows: Sequence[Row]) -> tuple[StoredMessage, ...]:
+    read = _message if len(rows) < _REMEMBERED else _read_message
+    return tuple(sorted(map(read, rows), key=attrgetter("depth")))
 
 
 def _without_gap(messages: tuple[StoredMessage, ...], above: int) -> tuple[StoredMessage, ...]:
@@ -453,12 +455,21 @@ def _without_gap(messages: tuple[StoredMessage, ...], above: int) -> tuple[Store
 
 def _message(row: Row) -> StoredMessage:
     """Return the message; raise `IntegrityError` if its bytes have changed."""
-    values = tuple(map(row.__getitem__, _COLUMNS))
-    return (_checked if len(row["body"]) <= _SHORT_BODY else _checked.__wrapped__)(values)
+    if len(row["body"]) > _SHORT_BODY:
+        return _read_message(row)
+    return _checked(_of_message(row))
+
+
+def _read_message(row: Row) -> StoredMessage:
+    return _checked.__wrapped__(_of_message(row))
+
+
+_of_message = itemgetter(*_COLUMNS)
+_REMEMBERED = 2_048
 
 
 # A view is read for every turn, and most of its messages are those of the turn before.
-@lru_cache(maxsize=2_048)
+@lru_cache(maxsize=_REMEMBERED)
 def _checked(values: tuple[Any, ...]) -> StoredMessage:
     message = StoredMessage(*values)
     if digest(message.body) != message.digest:

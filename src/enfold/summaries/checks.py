@@ -53,8 +53,8 @@ _SAME_LANGUAGE = 0.08
 
 A summary in another language shares names, numbers and identifiers with its input and few other
 words, so its coverage says nothing."""
-_SAMPLED = 20_000
-"""Characters. Of a longer input every n-th message is read first."""
+_SAMPLES = (20_000, 200_000)
+"""Characters. Of a longer input every n-th message is read first, a few of them and then more."""
 _VARIETY = 0.6
 """A text of n words has at least n to this power different words."""
 _LONG_SENTENCE = 40
@@ -136,10 +136,12 @@ def fault_of(text: str, request: SummaryRequest) -> str:
     if len(words) >= _FEW_WORDS and len(distinct) < len(words) ** _VARIETY:
         return f"the answer repeats {len(distinct):,} words over {len(words):,}"
     given = (*texts(request.messages), *filter(None, (request.previous,)))
-    step = sum(map(len, given)) // _SAMPLED
-    if step > 1:
+    length = sum(map(len, given))
+    for sample in _SAMPLES:
+        if length < 2 * sample:
+            break
         # A summary of the whole shares words with any part of it that gives a measure.
-        part = _Vocabulary.of(given[::step], distinct)
+        part = _Vocabulary.of(given[:: length // sample], distinct)
         total = part.total_evidence(_prompt_words(request.prompt))
         if total >= _MIN_INPUT_EVIDENCE and not _fault_against(words, request, part, total):
             return ""

@@ -146,6 +146,9 @@ _LABEL_JOINTS = frozenset(" =:")
 _LABEL_SPAN = 12
 _DIGITS = re.compile(r"\d++(?:\.\d++)*+")
 _GROUPED_DIGITS = re.compile(r"\d[\d,.]*\d")
+_BEFORE_DIGITS = 16
+_AFTER_DIGIT = re.compile(r"\d(?:[^\n]{0,31}?\d)*+[^\n]{0,31}")
+"""Characters around a digit that a number or a date may have: a label, a month, a unit."""
 _COUNTERS = "|".join(sorted(_words("counters"), key=len, reverse=True))
 _COUNTED = re.compile(
     rf"\d(?:[\d,.]{{0,20}}\d)?+ ?(?:(?:[万千百亿億]\d++)++[万千百亿億]?+(?:{_COUNTERS})?+"
@@ -203,6 +206,29 @@ _DOCUMENTATION_TAGS = _words("tags")
 def tokens_of(text: str) -> list[str]:
     """Return the runs of characters of a text that may be items or contain some."""
     return _TOKEN.findall(text)
+
+
+def items_in_tokens(text: str) -> Iterator[FoundItem]:
+    """Yield the items of all tokens of a text, those of a repeated token once."""
+    # Most words between spaces are no items, and repeated ones are soon found.
+    words = dict.fromkeys(text.split())
+    others = [word for word in words if not (word.isalpha() and word.islower())]
+    for token in dict.fromkeys(tokens_of(" ".join(others))):
+        yield from items_in_token(token)
+
+
+def near_digits(text: str) -> str:
+    """Return the parts of a text that can have numbers and dates, on lines of their own."""
+    parts: list[str] = []
+    end = -_BEFORE_DIGITS
+    for found in _AFTER_DIGIT.finditer(text):
+        start = found.start() - _BEFORE_DIGITS
+        if start > end:
+            parts += ("\n", text[max(0, start) : found.end()])
+        else:
+            parts.append(text[max(0, end) : found.end()])
+        end = found.end()
+    return "".join(parts)
 
 
 def items_in_token(token: str) -> tuple[FoundItem, ...]:

@@ -21,8 +21,9 @@ from enfold.text.grammar import (
     command_lines,
     handles_in,
     is_written_small,
-    items_in_token,
+    items_in_tokens,
     names_in,
+    near_digits,
     number_parts,
     tokens_of,
 )
@@ -33,6 +34,8 @@ ItemsByClass: TypeAlias = dict[ItemClass, dict[str, None]]
 
 _COLOUR = re.compile(r"\x1b\[[0-9;]{0,20}[A-Za-z]")
 """Terminal colours. A bare escape takes their place, because that ends a token."""
+_WITH_DIGITS = frozenset({"number", "date"})
+"""Classes whose phrases have a digit."""
 _VALUE_BORDER = re.compile(r"[\s\"'`=:&?/@,;]+")
 
 _COMMAND_ARGUMENTS = frozenset({"cmd", "command", "commands", "script"})
@@ -43,63 +46,76 @@ _JSON_EDGES = frozenset({("{", "}"), ("[", "]")})
 class _TextItems:
     """The items that the grammar finds in one text, before texts are compared."""
 
-    tokens: tuple[FoundItem, ...] = ()
-    phrases: tuple[tuple[FoundItem, ...], ...] = ()
+    tokens: tuple[FoundItem, ...]
+    phrases: tuple[tuple[FoundItem, ...], ...]
     """By the kind of phrase, in the order of `PHRASE_FINDERS`."""
-    names: tuple[str, ...] = ()
+    names: tuple[str, ...]
     """Names, of which those are none whose words are also written small."""
-    handles: tuple[str, ...] = ()
-    secrets: tuple[str, ...] = ()
-
-
-_NOTHING = _TextItems()
+    handles: tuple[str, ...]
+    secrets: tuple[str, ...]
 
 
 def extract(text: str) -> ItemsByClass:
     """Return the distinct exact items of a text."""
-    return _joined((_read(text),), (text,))
+    return _joined([_read(block) for block in _blocks((text,))], (text,))
 
 
 def extract_all(texts: Sequence[str]) -> ItemsByClass:
     """Return the distinct exact items of texts, as of one text with all of them.
 
-    Short texts are read once, also if they are asked for again.
+    Texts that are asked for again in the same order are read once.
     """
-    found = [_read_once(text) if len(text) <= _MAX_REMEMBERED else _read(text) for text in texts]
-    return _joined([each for each in found if each is not _NOTHING], texts)
+    return _joined([_read_once(block) for block in _blocks(texts)], texts)
 
 
-def _read(text: str) -> _TextItems:
-    plain = _COLOUR.sub("\x1b", text) if "\x1b" in text else text
-    lines = "\n".join(dict.fromkeys(plain.split("\n"))) if "\n" in plain else plain
-    tokens = dict.fromkeys(tokens_of(lines))
-    found = _TextItems(
-        tuple(item for token in tokens for item in items_in_token(token)),
-        tuple(tuple((kind, item) for item in find(lines)) for kind, find in PHRASE_FINDERS),
+def _blocks(texts: Iterable[str]) -> Iterator[str]:
+    """Yield the distinct lines of each text; many short texts together, to read them at once.
+
+    No item goes beyond a line.
+    """
+    held: list[str] = []
+    length = 0
+    for text in texts:
+        plain = _COLOUR.sub("\x1b", text) if "\x1b" in text else text
+        held.append("\n".join(dict.fromkeys(plain.split("\n"))) if "\n" in plain else plain)
+        length += len(plain)
+        if length > _BLOCK:
+            yield "\n".join(held)
+            held, length = [], 0
+    if held:
+        yield "\n".join(held)
+
+
+_BLOCK = 1 << 16
+"""Characters that are read at once."""
+
+
+def _read(lines: str) -> _TextItems:
+    numbers = near_digits(lines)
+    return _TextItems(
+        tuple(items_in_tokens(lines)),
+        tuple(
+            tuple([(kind, item) for item in find(numbers if kind in _WITH_DIGITS else lines)])
+            for kind, find in PHRASE_FINDERS
+        ),
         tuple(names_in(lines)),
         tuple(handles_in(lines)),
         tuple(assigned_values(lines)),
     )
-    is_empty = not (
-        found.tokens or any(found.phrases) or found.names or found.handles or found.secrets
-    )
-    return _NOTHING if is_empty else found
 
 
 _read_once = TextMemo(_read, lambda found: 1 + len(found.tokens) + len(found.names))
-_MAX_REMEMBERED = 2_000
-"""Characters of a text that is remembered: longer ones are seldom read twice."""
 
 
 def _joined(read: Sequence[_TextItems], texts: Sequence[str]) -> ItemsByClass:
-    """Return the items of several texts, of which `read` leaves out those without any."""
+    """Return the items of several texts."""
     found: ItemsByClass = {name: {} for name in ITEM_CLASSES}
     for each in read:
         for kind, item in each.tokens:
             found[kind][item] = None
     for place in range(len(PHRASE_FINDERS)):
         for each in read:
-            for kind, item in each.phrases[place] if each.phrases else ():
+            for kind, item in each.phrases[place]:
                 found[kind][item] = None
                 if kind == "number":
                     for part in number_parts(item):  # `1.5` in `1.5 GB` is not a second item

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import islice
+from struct import unpack
 from threading import Lock
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -76,6 +77,8 @@ _PAUSE = frozenset(f'{_PAUSES}.!…—–()"“”')
 _CASUAL_END = re.compile(r"(?<=[?!] )(?=[a-z])|(?<=[a-z]{3}\. )(?=[a-z])")
 _MAY_END_CASUALLY = re.compile(r"[?!.] [a-z]")
 _CLAUSE = re.compile(f"[{_PAUSES}.]")
+_ONE_SENTENCE = re.compile(r"[A-Za-z][\w',-]*+(?: [\w',-]++)*+[.!?]?", re.ASCII)
+"""A text of words in ASCII without marks that divide, quote or format it."""
 _MAY_BE_CODE = re.compile(r"[;{}(\[=<>$]|::|//")
 """Marks of which a line of code has one. Most lines have none, and this search is faster."""
 _ASCII_QUOTES = ('"', "`", "://")
@@ -83,6 +86,10 @@ _QUESTION_ENDS = tuple(QUESTION_MARKS)
 _SECOND_CAPITALIZED = re.compile(r"\w+ (?:[A-Z\u00c0-\u00de\u0386-\u03ab\u0404-\u042f])\w+ \w")
 _CLOSING = "\"'”»)*_ "
 
+_VOTE = 0.5
+"""What a word that begins a cue tells of the language; a common word tells twice as much."""
+_LANE = 16
+"""Bits in which the votes for a language are counted."""
 _MOST_WORDS = 50_000
 """Words whose entries are remembered."""
 _SAMPLE = 2000
@@ -286,6 +293,11 @@ class _RuleTables(NamedTuple):
     lexicons: dict[str, _Lexicon]
     votes: dict[str, tuple[tuple[str, float], ...]]
     """The languages in which a word is common or a cue, with how much that tells."""
+    voting: tuple[str, ...]
+    """The languages that words vote for."""
+    lanes: dict[str, int]
+    """The votes of a word as one number: each language has its own bits, so that a sum adds up the
+    votes for all of them."""
     values: frozenset[str]
     """Stems of words of language, style and format."""
     no_subject: frozenset[str]
@@ -321,12 +333,18 @@ def _build_tables() -> _RuleTables:
             single = (entry for entry in entries if cue in _WHOLE_PHRASES or " " not in entry)
             terms[cue].update(term for entry in single for term in texts_of_terms(entry))
     instead = {entry for cues in table.values() for entry in cues["instead"] if ".." not in entry}
+    votes, voting = _votes(table), tuple(name for name in table if name not in _BY_SCRIPT)
     return _RuleTables(
         weights,
         frozenset(words["specific"]),
         frozenset(words["pointers"]),
         {language: _lexicon(language, cues, words) for language, cues in table.items()},
-        _votes(table),
+        votes,
+        voting,
+        {
+            word: sum(int(vote / _VOTE) << (_LANE * voting.index(name)) for name, vote in found)
+            for word, found in votes.items()
+        },
         frozenset(map(stem, terms["manner"])),
         frozenset().union(*(terms[cue] for cue in _NO_SUBJECT)),
         tuple(sorted(instead, key=len, reverse=True)),
@@ -344,7 +362,7 @@ def _votes(table: dict[str, dict[str, list[str]]]) -> dict[str, tuple[tuple[str,
             votes[word][language] = 1
         first = {next(_entry_words(entry.lstrip("^"))) for each in cues.values() for entry in each}
         for word in first:
-            votes[word][language] += 0.5
+            votes[word][language] += _VOTE
     return {word: tuple(languages.items()) for word, languages in votes.items()}
 
 
@@ -471,7 +489,12 @@ def _read_once(text: str) -> _Reading:
     sentences: list[_Sentence] = []
     possible: list[PossibleRule] = []
     for span in harness.spans(text):
-        if span.kind == "person":
+        if span.kind != "person":
+            continue
+        is_short = span.end - span.start <= _LONG_TEXT
+        if is_short and _ONE_SENTENCE.fullmatch(text, span.start, span.end):
+            _find_in_sentence(text[span.start : span.end], span.start, found, sentences, possible)
+        else:
             _find_in_prose(text, span.start, span.end, found, sentences, possible)
     ends = {rule.end for rule in found}
     kept = (each for each in sentences if each.end in ends or each.cues.any(*_CHANGES))
@@ -530,6 +553,25 @@ def _find_in_prose(
             elif judgement.likeness >= _POSSIBLE:
                 possible.append(PossibleRule(low, high, judgement.likeness))
             previous, previous_end = low, high
+
+
+def _find_in_sentence(
+    sentence: str,
+    start: int,
+    found: list[RuleSpan],
+    sentences: list[_Sentence],
+    possible: list[PossibleRule],
+) -> None:
+    """Do the same for one sentence without marks: nothing is divided, and all is in its words."""
+    tokens = _tokens(sentence)
+    cues = _cues_in(sentence, tokens, _languages(tokens))
+    judgement = _judgement(sentence, tokens, cues, _LIKENESS)
+    end = start + len(sentence)
+    sentences.append(_Sentence(start, sentence, cues))
+    if judgement.kind:
+        found.append(RuleSpan(start, end, judgement.kind))
+    elif judgement.likeness >= _POSSIBLE:
+        possible.append(PossibleRule(start, end, judgement.likeness))
 
 
 def _sentences(text: str, paragraph: _Paragraph) -> Iterator[tuple[int, str]]:
@@ -754,7 +796,7 @@ def _lesser_kind(tokens: list[str], cues: _Cues) -> RuleKind | None:
         score = 1.5 * min(len(places), 2) + (places[0] == 0) - ("guess" in cues)
         score += sum(cue in cues for cue in ("act", "must", "forbid", "decide"))
         # "No tests failed" is no correction, "no, use the other one" is.
-        is_reply = places[0] > 0 or tokens[1] in _PAUSE or len(places) > 1
+        is_reply = places[0] > 0 or not _PAUSE.isdisjoint(tokens[1:2]) or len(places) > 1
         if is_reply and score >= _CORRECTION and cues.any("act", "must", "decide"):
             return "correction"
     if "decide" not in cues:
@@ -779,20 +821,30 @@ def _languages(tokens: Sequence[str], usual: str = "") -> tuple[str, ...]:
         for script, language in _SCRIPTS:
             if script.search(text):
                 return (language,)
-    counts: dict[str, float] = defaultdict(float)
-    if usual and usual not in _BY_SCRIPT:
-        counts[usual] = 1
-    for votes in filter(None, map(_tables().votes.get, tokens)):
-        for language, vote in votes:
-            counts[language] += vote
-    most = max(counts.values(), default=0)
-    return tuple(language for language, count in counts.items() if count == most) or ("en",)
+    tables = _tables()
+    usual = "" if usual in _BY_SCRIPT else usual
+    total = sum(filter(None, map(tables.lanes.get, tokens)))
+    if usual:
+        total += int(1 / _VOTE) << (_LANE * tables.voting.index(usual))
+    counts = unpack(f"<{len(tables.voting)}H", total.to_bytes(2 * len(tables.voting), "little"))
+    most = max(counts)
+    if counts.count(most) == 1:
+        return (tables.voting[counts.index(most)],)
+    if not most:
+        return ("en",)
+    voted = (language for votes in map(tables.votes.get, tokens) for language, _ in votes or ())
+    found = dict.fromkeys((usual, *voted) if usual else voted)
+    return tuple(each for each in found if counts[tables.voting.index(each)] == most)
 
 
 def _cues_of(sentence: str, tokens: list[str], usual: str = "") -> _Cues:
     """Return the cues of a sentence, in the language in which it looks most like a rule."""
+    return _cues_in(sentence, tokens, _languages(tokens, usual))
+
+
+def _cues_in(sentence: str, tokens: list[str], languages: tuple[str, ...]) -> _Cues:
     best: _Cues | None = None
-    for language in _languages(tokens, usual):
+    for language in languages:
         if language in _WITHOUT_SPACES:
             return _unspaced_cues(sentence, language)
         cues = _cues(tokens, language)

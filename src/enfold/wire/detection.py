@@ -8,6 +8,7 @@ there are no hints, the value is the same JSON in several dialects, and the firs
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from enfold.errors import DialectError
@@ -161,6 +162,20 @@ _LONGEST_NAME = 40
 
 def detect(value: Any) -> str:
     """Return the name of the dialect of a body or an array of messages."""
+    if isinstance(value, list) and len(value) == 1 and type(value[0]) is dict:
+        (message,) = value
+        if _is_plain(message):
+            return _dialect_of_role(message["role"])
+    return _detect(value)
+
+
+@lru_cache(maxsize=16)
+def _dialect_of_role(role: str) -> str:
+    """Return the dialect of a message with this role, a text and nothing else."""
+    return _detect([{"role": role, "content": "-"}])
+
+
+def _detect(value: Any) -> str:
     traits = {trait for trait in _traits(value) if trait in SIGNS or trait in HINTS}
     signs = traits & SIGNS.keys()
     if value == [] or signs == {_MESSAGES}:
