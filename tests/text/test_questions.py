@@ -36,6 +36,7 @@ def looked_for(question: str) -> list[str]:
         ("Что решили про записях?", ["запис*"]),
         ("科幻电影", ["科幻", "幻电", "电影"]),
         ("What was the decision?", ["decis*"]),
+        ("Why didn't the tide turn, and isn’t it late?", ["tide*", "turn*", "late*"]),
         ("what is it", ["what*", "is", "it"]),
         ("error 404 in 2024", ["error*", "404", "2024"]),
         ("…?!", []),

@@ -33,6 +33,8 @@ _FILE = re.compile(
 """A file with an ending, such as `src/a.py`. Its name is the group."""
 
 
+_NEGATED = re.compile(r"\b\w+n['’]t\b", re.IGNORECASE)
+"""A verb such as `didn't`, which names nothing."""
 _FORMS = (
     ("ies", "y"),
     ("ied", "y"),
@@ -49,7 +51,7 @@ _FORMS = (
 
 def phrases_about(question: str) -> list[Phrase]:
     """Return the phrases to search for; question words only if there are no others."""
-    plain = without_clitics(question)
+    plain = _plain(question)
     words = list(dict.fromkeys(texts_of_terms(plain)))
     content = [word for word in words if is_content_word(word)]
     lists = _lists()
@@ -62,6 +64,10 @@ def phrases_about(question: str) -> list[Phrase]:
     return list(dict.fromkeys((*joined, *map(_prefix, chosen))))[:MAX_PHRASES]
 
 
+def _plain(question: str) -> str:
+    return without_clitics(_NEGATED.sub(" ", question))
+
+
 def _is_border(word: str) -> bool:
     """Return True for a pair of an unspaced script with a character that is grammar."""
     return len(word) == PAIR and not _lists().particles.isdisjoint(word)
@@ -69,7 +75,7 @@ def _is_border(word: str) -> bool:
 
 def vague_phrases(question: str) -> frozenset[Phrase]:
     """Return the phrases of words that can be said of anything, such as "advantage"."""
-    words = texts_of_terms(without_clitics(question))
+    words = texts_of_terms(_plain(question))
     return frozenset(_prefix(word) for word in words if _is_vague(word))
 
 
@@ -84,7 +90,7 @@ def names_something(question: str) -> bool:
     """Return True if a question has words that name its subject."""
     lists = _lists()
     idle = lists.question_words | lists.end_words | lists.change_words
-    words = texts_of_terms(without_clitics(question))
+    words = texts_of_terms(_plain(question))
     return any(
         is_content_word(word) and word not in idle and not _is_border(word) for word in words
     )
@@ -145,12 +151,12 @@ class Aim(Enum):
 
 def aim_of(question: str) -> Aim:
     """Return the part of a tool's call or result that a question asks for."""
-    words = set(texts_of_terms(without_clitics(question)))
+    words = set(texts_of_terms(_plain(question)))
     lists = _lists()
     if words & lists.fault_words:
         return Aim.FAULT
     if file_names(question):
-        other = set(texts_of_terms(_FILE.sub(" ", without_clitics(question))))
+        other = set(texts_of_terms(_FILE.sub(" ", _plain(question))))
         other -= lists.question_words
         if other & lists.change_words or not any(map(is_content_word, other)):
             return Aim.CHANGE
