@@ -5,6 +5,7 @@ from __future__ import annotations
 from enfold.engine import Engine, Session
 from enfold.engine.recognition import (
     ClientHistory,
+    ProxiedConversations,
     RecognisedHistory,
     Sender,
     recognise_history,
@@ -114,3 +115,23 @@ def test_identities_that_are_known_are_gone_on_from() -> None:
     history = _history(*_talk("anna", 3))
     again = ClientHistory(history.roles, history.content_hashes, history.ids[:4])
     assert again.ids == history.ids
+
+
+async def test_settings_of_new_conversations_change_at_once_and_stay_while_messages_are_added(
+    url: str,
+) -> None:
+    async with open_engine(url) as engine:
+        conversations = ProxiedConversations(engine)
+        nothing, sender = ClientHistory((), ()), Sender(MODEL)
+
+        async def threshold() -> float:
+            found = await conversations.recognise("", None, nothing, sender)
+            return found.policy.threshold.share
+
+        first = await threshold()
+        session = await engine.session("chat", model=MODEL)
+        before = engine.store.changes
+        await session.append(user("hello"))
+        assert engine.store.changes == before
+        await engine.set("threshold", 0.5)
+        assert (first, await threshold()) == (0.95, 0.5)

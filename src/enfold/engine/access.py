@@ -104,7 +104,7 @@ class AccessRegistry:
         The action has already happened, so a log that cannot be written is only reported.
         """
         try:
-            await self._store.write(_write_entry, self._static_settings, entry)
+            await self._store.append(_write_entry, self._static_settings, entry)
         except StoreError as error:
             _log.error("the audit log could not be written: %s", error)
 

@@ -204,18 +204,18 @@ class ProxiedConversations:
     async def _recognise_new(self, sender: Sender) -> RecognisedHistory:
         """Return settings and model of a conversation that begins.
 
-        They are the same for all clients, so they are cached until something is written.
+        They are the same for all clients, so they are cached until more than messages is written.
         """
         key = (sender.model, sender.window)
-        writes, expiry, cached = self._new.get(key, (-1, 0.0, None))
-        if cached is None or writes != self._store.writes or monotonic() >= expiry:
+        changes, expiry, cached = self._new.get(key, (-1, 0.0, None))
+        if cached is None or changes != self._store.changes or monotonic() >= expiry:
             settings, empty = self._engine.static_settings, ClientHistory((), ())
             reading = self._store.read(recognise_history, "", None, empty, sender, settings)
             cached = asyncio.ensure_future(reading)
             cached.add_done_callback(lambda done: self._drop_failed(key, done))
             if len(self._new) >= _MAX_CACHED_MODELS:
                 self._new.clear()
-            self._new[key] = (self._store.writes, monotonic() + _CACHE_SECONDS, cached)
+            self._new[key] = (self._store.changes, monotonic() + _CACHE_SECONDS, cached)
         # Other requests may wait for the same result: a cancelled one must not cancel it.
         return cached.result() if cached.done() else await asyncio.shield(cached)
 
@@ -229,7 +229,7 @@ class ProxiedConversations:
             (each, await count_async(_counted, each.messages, each.tokenizer))
             for each in recordings
         ]
-        recorded = await self._store.write(_record_all, counted)
+        recorded = await self._store.append(_record_all, counted)
         return [Session(self._engine, record, tip) for record, tip in recorded]
 
     async def record_provider_conversation(
@@ -248,7 +248,7 @@ class ProxiedConversations:
 
     async def add_usage(self, events: Sequence[records.UsageEvent]) -> None:
         """Record the usage of calls, each in the session that it names, if that exists."""
-        await self._store.write(add_proxied_usage, events)
+        await self._store.append(add_proxied_usage, events)
 
 
 def title_of(messages: Iterable[Message]) -> str | None:

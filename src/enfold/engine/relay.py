@@ -78,7 +78,7 @@ class Relay:
                 _log.warning("an event is too long for other processes: %s", event.name)
                 continue
             try:
-                await self._store.write(outbox.send, CHANNEL, text)
+                await self._store.append(outbox.send, CHANNEL, text)
             except StoreError as error:
                 _log.warning("other processes were not told of %s: %s", event.name, error)
 

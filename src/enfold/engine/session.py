@@ -168,7 +168,7 @@ class Session:
         # If the model has changed since, the next view counts these messages anew.
         tokenizer = await self.tokenizer() if recent is None else recent.view.tokenizer
         written = await count_async(read, given, tokenizer)
-        stored = await self._store.write(
+        stored = await self._store.append(
             tree.append, self.key, written, place, forward_only=forward_only
         )
         return tuple(row.id for row in stored)

@@ -69,8 +69,8 @@ class LoadGuard:
         self._requests: dict[bytes | str, int] = {}
         """Requests of each caller, waiting ones included."""
         self._all_requests = 0
-        self._places = asyncio.Semaphore(self._limits.requests)
-        self._callers_places: dict[bytes | str, asyncio.Semaphore] = {}
+        self._places = _FairSemaphore(self._limits.requests)
+        self._callers_places: dict[bytes | str, _FairSemaphore] = {}
         self._bytes: dict[bytes | str, int] = defaultdict(int)
         self._all_bytes = 0
         self._computing = _FairSemaphore(self._limits.computing)
@@ -108,8 +108,8 @@ class LoadGuard:
         """Wait until the request may be answered, and answer it."""
         own = self._callers_places.get(key)
         if own is None:
-            own = self._callers_places[key] = asyncio.Semaphore(self._limits.caller_requests)
-        await self._take(own)
+            own = self._callers_places[key] = _FairSemaphore(self._limits.caller_requests)
+        await self._take(key, own)
         scope["state"]["load"] = load = RequestLoad(self, key)
 
         async def send_answer(message: Message) -> None:
@@ -120,19 +120,26 @@ class LoadGuard:
             await self._app(scope, receive, send_answer)
         finally:
             load.release()
-            own.release()
-            self._places.release()
+            own.give_back()
+            self._places.give_back()
 
-    async def _take(self, own: asyncio.Semaphore) -> None:
+    async def _take(self, key: bytes | str, own: _FairSemaphore) -> None:
         """Take one of the caller's places and one of the server's."""
-        if not (own.locked() or self._places.locked()):
+        if own.is_free and self._places.is_free:
             # A free place is taken without a wait, so no clock is needed.
-            await own.acquire()
-            await self._places.acquire()
+            await own.take(key)
+            await self._places.take(key)
             return
         try:
             async with asyncio.timeout(self._limits.wait_seconds):
-                await _acquire_both(own, self._places)
+                await own.take(key)
+                is_taken = False
+                try:
+                    await self._places.take(key)
+                    is_taken = True
+                finally:
+                    if not is_taken:
+                        own.give_back()
         except TimeoutError:
             raise _overload("other requests are in progress") from None
 
@@ -215,6 +222,11 @@ class _FairSemaphore:
         self._free = count
         self._waiting: dict[bytes | str, deque[asyncio.Future[None]]] = {}
         """The caller whose turn is next comes first."""
+
+    @property
+    def is_free(self) -> bool:
+        """True if there is a place without a wait."""
+        return self._free > 0
 
     async def take(self, key: bytes | str) -> None:
         """Wait for a place."""

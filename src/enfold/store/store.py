@@ -162,7 +162,9 @@ class Store:
         self._readers = readers
         self._writers = writers
         self.writes = 0
-        """The number of writes of this process, failed ones included; caches compare it."""
+        """The number of writes of this process, failed ones included."""
+        self.changes = 0
+        """The number of those that may change settings or models; caches compare it."""
 
     @property
     def url(self) -> str:
@@ -192,6 +194,18 @@ class Store:
         **kwargs: Params.kwargs,
     ) -> Result:
         """Call a function of the store; everything it writes is committed, or nothing."""
+        try:
+            return await self.append(function, *args, **kwargs)
+        finally:
+            self.changes += 1
+
+    async def append(
+        self,
+        function: Callable[Concatenate[Database, Params], Result],
+        *args: Params.args,
+        **kwargs: Params.kwargs,
+    ) -> Result:
+        """Write with a function that only adds rows, such as messages or usage."""
         try:
             return await self._writers.run(
                 self._engine.begin_write, lambda db: function(db, *args, **kwargs)

@@ -351,13 +351,22 @@ class UpstreamResponse:
         """Return the error for a body that ended before the reply did."""
         return UnavailableError(f"the provider at {self._origin} {_BROKEN_OFF}; try again")
 
-    async def chunks(self) -> AsyncIterator[bytes]:
-        """Yield the body as it arrives; raise `UnavailableError` if the connection breaks."""
+    def chunks(self) -> AsyncIterator[bytes]:
+        """Return the body as it arrives; it raises `UnavailableError` if the connection breaks."""
+        return self
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        # Not a generator: the event loop keeps a list of those, which takes longer than the rest.
         try:
-            while chunk := await self._connection.read():
-                yield chunk
+            chunk = await self._connection.read()
         except _FAILURES as error:
             raise _unavailable_error(self._origin, error) from None
+        if not chunk:
+            raise StopAsyncIteration
+        return chunk
 
     async def read(self) -> bytes:
         """Return the whole body."""
