@@ -121,6 +121,22 @@ def start(
             env=variables,
             start_new_session=new_session,
         )
+    return _ask(_loaded_process(os.getpid()), arguments, streams, variables, new_session)
+
+
+def shell_command() -> tuple[str, int]:
+    """Return a shell's command in place of `enfold`, and the number of a file that it inherits."""
+    number = _loaded_process(os.getpid()).fileno()
+    return f'exec "{sys.executable}" -I -S "{__file__}" ask {number} "$@"', number
+
+
+def _ask(
+    loaded: socket.socket,
+    arguments: Sequence[str],
+    streams: tuple[int, int, int],
+    variables: Mapping[str, str],
+    new_session: bool = False,
+) -> ForkedProgram:
     asked = {
         "arguments": list(arguments),
         "variables": dict(variables),
@@ -129,7 +145,7 @@ def start(
     }
     ours, theirs = socket.socketpair()
     with theirs:
-        socket.send_fds(_loaded_process(os.getpid()), [b"+"], [theirs.fileno(), *streams])
+        socket.send_fds(loaded, [b"+"], [theirs.fileno(), *streams])
     body = json.dumps(asked).encode()
     ours.sendall(_NUMBER.pack(len(body)) + body)
     return ForkedProgram(ours)
@@ -208,8 +224,8 @@ def _fork_on_request(asking: socket.socket) -> socket.socket:
             return line
         for number in numbers[1:]:
             os.close(number)
-        line.sendall(_NUMBER.pack(pid))
         lines[pid] = line
+        _tell(line, pid)
 
 
 def _report_ends(lines: dict[int, socket.socket]) -> None:
@@ -218,7 +234,12 @@ def _report_ends(lines: dict[int, socket.socket]) -> None:
         if not pid:
             return
         with lines.pop(pid) as line:
-            line.send(_NUMBER.pack(status))
+            _tell(line, status)
+
+
+def _tell(line: socket.socket, number: int) -> None:
+    with suppress(BrokenPipeError):  # the one who asked was killed
+        line.sendall(_NUMBER.pack(number))
 
 
 def _become(line: socket.socket) -> None:
@@ -230,6 +251,10 @@ def _become(line: socket.socket) -> None:
         os.setsid()
     os.environ.clear()
     os.environ.update(asked["variables"])
+    paths = os.environ["PYTHONPATH"].split(os.pathsep)
+    sys.path[:0] = [path for path in paths if path not in sys.path]
+    with suppress(ImportError):
+        import_module("sitecustomize")
     os.chdir(asked["folder"])
     time.tzset()
     sys.argv = ["enfold", *asked["arguments"]]
@@ -243,6 +268,18 @@ def _become(line: socket.socket) -> None:
         errors, "utf-8", "backslashreplace", line_buffering=True, write_through=True
     )
 
+
+def _run_for_shell(loaded: socket.socket, arguments: Sequence[str]) -> int:
+    """Have a program run with the streams of this process, and pass signals on to it."""
+    program = _ask(loaded, arguments, (0, 1, 2), os.environ)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda sent, _: program.send_signal(sent))
+    code = program.wait()
+    return code if code >= 0 else 128 - code
+
+
+if __name__ == "__main__" and sys.argv[1] == "ask":
+    sys.exit(_run_for_shell(socket.socket(fileno=int(sys.argv[2])), sys.argv[3:]))
 
 if __name__ == "__main__":
     sys.path.pop(0)  # this file's folder, which `python -m` would not have

@@ -27,6 +27,7 @@ from types import ModuleType
 from enfold import cli
 from enfold.wrap import AGENTS
 from tests.docs.pages import Block
+from tests.forked_programs import shell_command
 from tests.source import ROOT
 
 PREAMBLE = """
@@ -80,8 +81,9 @@ class Runner:
             each.mkdir(parents=True)
         for name, value in FILES.items():
             (self.folder / name).write_text(json.dumps(value) + "\n", encoding="utf-8")
-        for name, module in (("enfold", "enfold.cli"), ("enfold-mcp", "enfold.adapters.mcp")):
-            self._program(name, f'exec "{sys.executable}" -m {module} "$@"')
+        command, self._inherited = shell_command()
+        self._program("enfold", command)
+        self._program("enfold-mcp", f'exec "{sys.executable}" -m enfold.adapters.mcp "$@"')
         self._program("python", f'exec "{sys.executable}" "$@"')
         for agent in AGENTS:
             self._program(agent, "true")  # pages are not about what the agents do
@@ -168,6 +170,7 @@ class Runner:
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=subprocess.STDOUT,
+                pass_fds=[self._inherited],
                 timeout=300,
                 check=False,
             )

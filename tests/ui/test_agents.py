@@ -48,11 +48,15 @@ def provider() -> Iterator[CachingProvider]:
 
 @pytest.fixture(scope="module")
 def server(
-    provider: CachingProvider, database: Path, tmp_path_factory: pytest.TempPathFactory
+    provider: CachingProvider,
+    database: Path,
+    port: int,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Process]:
     """A server between agents and the provider."""
     home = str(tmp_path_factory.mktemp("home"))
-    with serve(database, HOME=home, ENFOLD_ANTHROPIC_BASE_URL=provider.address) as process:
+    variables = {"HOME": home, "ENFOLD_ANTHROPIC_BASE_URL": provider.address}
+    with serve(database, "--port", str(port), **variables) as process:
         yield process
 
 

@@ -21,7 +21,7 @@ HOSTILE = "<img src=x onerror=\"document.title='stolen'\"> <script>alert(1)</scr
 
 
 @pytest.fixture(scope="module")
-def server(database: Path) -> Iterator[Process]:
+def server(database: Path, port: int) -> Iterator[Process]:
     async def fill(engine: Engine) -> None:
         long = await engine.session("long")
         await talk(long, 60)
@@ -37,7 +37,7 @@ def server(database: Path) -> Iterator[Process]:
             await talk(huge, 500, words=3, start=start)
 
     in_engine(database, fill)
-    with serve(database) as process:
+    with serve(database, "--port", str(port)) as process:
         yield process
 
 

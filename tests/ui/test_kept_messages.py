@@ -20,8 +20,11 @@ SECOND = streamed(ScriptedReply(("It is the moon.",)))
 
 
 @pytest.fixture(scope="module")
-def server(database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
-    with serve(database, HOME=str(tmp_path_factory.mktemp("home")), HARBOUR_KEY=KEY) as process:
+def server(
+    database: Path, port: int, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Process]:
+    home = str(tmp_path_factory.mktemp("home"))
+    with serve(database, "--port", str(port), HOME=home, HARBOUR_KEY=KEY) as process:
         yield process
 
 

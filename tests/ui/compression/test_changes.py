@@ -19,7 +19,7 @@ ADDRESSES: dict[str, str] = {}
 
 
 @pytest.fixture(scope="module")
-def server(database: Path) -> Iterator[Process]:
+def server(database: Path, port: int) -> Iterator[Process]:
     async def fill(engine: Engine) -> None:
         worded = await engine.session("worded")
         await talk(worded, 30)
@@ -41,7 +41,7 @@ def server(database: Path) -> Iterator[Process]:
         ADDRESSES["files"] = f"/s/files/changes/{shortened.snapshot}"
 
     in_engine(database, fill)
-    with serve(database) as process:
+    with serve(database, "--port", str(port)) as process:
         yield process
 
 

@@ -22,10 +22,13 @@ COMPATIBLE = "Any server with OpenAI's protocol, such as Ollama, llama.cpp or vL
 
 
 @pytest.fixture(scope="module")
-def server(database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
+def server(
+    database: Path, port: int, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Process]:
     """A server that has something to encrypt keys with."""
     home = tmp_path_factory.mktemp("home")
-    with serve(database, HOME=str(home), ENFOLD_SECRET_KEY="k" * 32, WORK_KEY="w") as process:
+    variables = {"HOME": str(home), "ENFOLD_SECRET_KEY": "k" * 32, "WORK_KEY": "w"}
+    with serve(database, "--port", str(port), **variables) as process:
         yield process
 
 
