@@ -573,5 +573,12 @@ async def test_a_profile_in_the_names_of_another_system(tmp_path: Path) -> None:
         named = {**fields, "profileId": "p-1", "profileName": "Mine", "name": "mine"}
         mine = await engine.profiles.save("mine", {**named, "profileThresholds": {"p-1": 65}})
         assert (mine.name, mine.threshold) == ("mine", 65)
+        both = {**named, "profileThresholds": {"p-1": 65}, "autoCondenseContextPercent": 80}
+        assert (await engine.profiles.save("mine", both, replace=True)).threshold == 65
+        inherits = {**both, "profileThresholds": {"p-1": -1}}
+        assert (await engine.profiles.save("mine", inherits, replace=True)).threshold == 80
+        for percent in (300, "abc", True):
+            with pytest.raises(ConfigError, match="autoCondenseContextPercent: expected 5"):
+                await engine.profiles.save("mine", {**both, "autoCondenseContextPercent": percent})
         assert (await engine.profiles.set_threshold("fast", 55)).threshold == 55
         assert (await engine.profiles.get("fast")).own_prices == Prices(1, 2)

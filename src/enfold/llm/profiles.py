@@ -37,8 +37,9 @@ INHERIT = -1
 """A threshold that leaves it to the model and the settings."""
 LONGEST_NAME = 100
 
+_PERCENT = "autoCondenseContextPercent"
 ALIASES: Mapping[str, str] = {
-    "autoCondenseContextPercent": "threshold",
+    _PERCENT: "threshold",
     "condensingApiConfigId": "condensing_profile",
     "customCondensingPrompt": "prompt",
 }
@@ -289,8 +290,23 @@ def _migrated(given: Any) -> Any:
         names = (given.get("name"), given.get("profileId"), given.get("id"))
         own = next((thresholds[name] for name in names if name in thresholds), None)
         if own is not None:
-            fields.setdefault("threshold", own)
+            general = fields.pop(_PERCENT, None)
+            _check_threshold(_PERCENT, general)
+            fields.setdefault("threshold", general if own == INHERIT and general else own)
     return fields
+
+
+def _check_threshold(name: str, value: Any) -> None:
+    """Raise an error if a value that another one replaces could not be a threshold either."""
+    if value is None or value == INHERIT:
+        return
+    fault = f"expected 5 to 100, or {INHERIT} to inherit, found {value!r}"
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise ContradictionError(Fault(name, fault))
+    try:
+        threshold_share(value)
+    except ConfigError:
+        raise ContradictionError(Fault(name, fault)) from None
 
 
 _NAME_FIELDS = ("id", "profileId", "profileName")
