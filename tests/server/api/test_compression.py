@@ -131,6 +131,31 @@ async def test_a_key_of_a_request_is_used_for_that_call_and_stored_nowhere(tmp_p
     assert datetime.fromisoformat(content["compressionTimestamp"]).tzinfo is not None
 
 
+async def test_a_key_of_a_request_goes_to_the_server_of_the_sessions_profile(
+    tmp_path: Path,
+) -> None:
+    gateway = ScriptedGateway("They agreed on the plan.")
+    async with (
+        open_engine(f"sqlite:///{tmp_path / 'keys.db'}", gateway=gateway) as engine,
+        client_of(create_app(engine)) as client,
+    ):
+        await engine.profiles.save("own", {"provider": "openai", "model": "m", "base_url": HERE})
+        await client.post("/api/sessions", json={"id": "chat", "profile": "own"})
+        await talk(client, "chat")
+        manual = {"sessionId": "chat", "apiKey": "sk-private", "retentionTokenCount": 200}
+        for model in ({}, {"provider": "openai", "model": "other"}):
+            await client.post("/api/compression/manual", json={**manual, **model})
+            await client.post("/api/sessions/chat/undo")
+        elsewhere = {"provider": "anthropic", "model": "claude-haiku-4-5"}
+        await client.post("/api/compression/manual", json={**manual, **elsewhere})
+    called = [(each.name, each.base_url) for each in gateway.connections]
+    assert called == [
+        ("openai:m", HERE),
+        ("openai:other", HERE),
+        ("anthropic:claude-haiku-4-5", None),
+    ]
+
+
 async def test_the_cost_of_a_compression_is_in_its_answer_and_in_the_metrics(
     tmp_path: Path,
 ) -> None:

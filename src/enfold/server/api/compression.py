@@ -17,6 +17,7 @@ from pydantic.alias_generators import to_camel
 from enfold.engine import Outcome, Status
 from enfold.jsontext import dump_text
 from enfold.llm.calls import Connection, Secret
+from enfold.llm.profiles import Profile
 from enfold.records import Snapshot
 from enfold.server.api.shapes import StrictRoute, TheCaller, TheEngine, example
 from enfold.settings import Settings
@@ -174,8 +175,9 @@ async def manual(options: ManualRequest, engine: TheEngine, caller: TheCaller) -
     writer = None
     if options.api_key is not None:
         model = call.get("model") or (await session.status()).model
-        provider, _, name = model.partition(":")
-        writer = Connection(provider, name, key=Secret(options.api_key))
+        profile = (await session.record()).profile
+        listed = {each.name: each.profile for each in await engine.profiles.all()}
+        writer = _connection(model, Secret(options.api_key), listed.get(profile or ""))
     return CompressionResult(
         await session.compress(
             force=options.force,
@@ -184,6 +186,14 @@ async def manual(options: ManualRequest, engine: TheEngine, caller: TheCaller) -
             **call,
         )
     )
+
+
+def _connection(model: str, key: Secret, profile: Profile | None) -> Connection:
+    """Return the connection to a model, at the profile's server if it has that provider."""
+    provider, _, name = model.partition(":")
+    if profile is not None and profile.provider == provider:
+        return profile.connection(key, name)
+    return Connection(provider, name, key=key)
 
 
 @router.get("/config", name="config", summary="Show a session's compression config")
