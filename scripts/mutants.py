@@ -133,6 +133,10 @@ EXPLAINED = {
         "if tokens <= budget:",
     ): "differs only where a passage takes the space that is left to the token",
     (
+        "engine/recall.py",
+        "if words >= EXCERPT_WORDS and len(end) - start >= _RESULT_END:",
+    ): "differs only where the lines so far have exactly the minimum of words or characters",
+    (
         "store/snapshots.py",
         "after=tree.line(db, bottom.key, above) if bottom.depth > above else (),",
     ): "saves a query whose result is empty",

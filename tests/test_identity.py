@@ -130,10 +130,12 @@ def test_roles_and_names_count() -> None:
                 hash_of(Text("hi")),
                 hash_of(Text("hi"), role="assistant"),
                 hash_of(Text("hi"), name="Ann"),
+                hash_of(Text("hi"), name="Bob"),
             }
         )
-        == 3
+        == 4
     )
+    assert hash_of(Text("hi"), name="") == hash_of(Text("hi"))
 
 
 def test_the_tool_name_of_a_result_does_not_change_the_hash() -> None:

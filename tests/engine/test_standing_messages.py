@@ -127,6 +127,21 @@ async def test_a_view_that_cannot_shrink_is_not_compressed_at_every_turn(bench: 
     assert 1 <= len(warnings) <= 2
 
 
+async def test_no_summary_is_written_if_it_frees_too_little_and_the_request_fits(
+    bench: Bench,
+) -> None:
+    await bench.engine.models.edit(MODEL, max_input=20_000, max_output=20_000)
+    session = await bench.session()
+    (pinned,) = await session.append(user("Keep this table. " + "cell " * 9_000))
+    await session.pin(pinned)
+    await talk(session, 3)
+    prepared = await session.prepare("And now?", threshold=0.4)
+    assert prepared.compression is not None
+    assert prepared.compression.outcome == "no_gain"
+    assert bench.summarizer.requests == []
+    assert prepared.view.summary is None
+
+
 async def test_a_withdrawn_rule_never_stands_without_its_withdrawal(bench: Bench) -> None:
     session = await bench.session()
     rule, other = "Never push to main.", "Always indent with tabs from now on."

@@ -71,6 +71,23 @@ def test_missing_items_are_those_that_reach_the_floor() -> None:
     assert not shortfalls(make_receipt(named, [mended], restorable=True, by="store"))
 
 
+def test_items_that_cannot_be_restored_have_floors_of_their_own() -> None:
+    listed = assistant(" ".join(f"src/part_{n}.py" for n in range(200)))
+    assert ItemReview([listed], [], restorable=True, by="store").shortfalls("A summary.") == ()
+    (fault,) = ItemReview([listed], [], restorable=False).shortfalls("A summary.")
+    assert str(fault).startswith("0 of 200 (0%) path items are kept or restorable")
+
+
+@pytest.mark.parametrize(("length", "stated"), [(2_000, 1), (2_001, 0)])
+def test_items_of_a_long_pasted_text_are_no_users_words(length: int, stated: int) -> None:
+    typed = "Please mend src/parser.py. "
+    review = ItemReview(
+        [user(typed + "w" * (length - len(typed)))], [], restorable=True, by="store"
+    )
+    found = review.receipt("A summary.").stated_fates
+    assert len(found["path"]) == stated
+
+
 def test_warnings_are_part_of_the_receipt_without_items() -> None:
     paths = " ".join(f"src/secret_plan_{n}.py" for n in range(20))
     review = ItemReview([user(paths)], [], restorable=True, by="store")

@@ -17,6 +17,7 @@ from enfold.records import (
     SummaryPlace,
 )
 from enfold.store import Database, Store, snapshots, tree
+from enfold.store import sessions as sessions_of
 from enfold.store import snapshots as views
 from enfold.store.snapshots import SnapshotExtras
 
@@ -45,6 +46,17 @@ async def test_an_earlier_view_is_extended_on_its_own_branch_only(
         )
         found = await store.read(views.view, session.key, new.id, earlier=earlier)
         assert found.after == (*after, new)
+
+
+async def test_the_view_of_another_session_is_not_extended(
+    store: Store, session: SessionRecord, line: tuple[StoredMessage, ...]
+) -> None:
+    earlier = await store.read(views.view, session.key)
+    other = await store.write(sessions_of.get_or_create, "ours", "another session")
+    same = await store.write(tree.append, other.key, numbered(20))
+    assert [row.id for row in same] == [row.id for row in line]
+    found = await store.read(views.view, other.key, earlier=earlier)
+    assert [row.session for row in found.after] == [other.key] * 20
 
 
 async def test_an_empty_session_has_an_empty_view(store: Store, session: SessionRecord) -> None:

@@ -78,6 +78,23 @@ def test_the_result_of_an_edit_counts_as_a_read() -> None:
     assert first == "⟨ Superseded: see a.py below ⟩"
 
 
+def test_only_a_whole_file_that_is_written_supersedes_a_read() -> None:
+    text = "\n".join(CHANGED)
+    written = (
+        Session().read("a.py", numbered(APP)).act("write", {"path": "a.py", "content": text}, "ok")
+    )
+    assert cleaned(written)[0].startswith("⟨ Superseded")
+    for name, arguments in (
+        ("edit", {"path": "a.py", "old_string": APP[10], "new_string": text}),
+        ("write", {"path": "a.py", "content": text, "summary": "\n".join(APP)}),
+    ):
+        edited = Session().read("a.py", numbered(APP)).act(name, arguments, "ok")
+        shown = cleaned(edited)[0]
+        assert shown.startswith("⟨ Superseded") == (name == "write")
+    unnamed = Session().read("a.py", numbered(APP)).act("write", {"content": text}, "ok")
+    assert not cleaned(unnamed)[0].startswith("⟨ Superseded")
+
+
 def test_a_to_do_list_that_was_written_again() -> None:
     session = Session().act("todo_write", {"todos": ["a"]}, "\n".join(APP[:9]))
     session.act("todo_write", {"todos": ["b"]}, "\n".join(APP[9:18]))
