@@ -121,10 +121,14 @@ def decode_blanks(text: str, how: Any) -> str:
 
 _NAMES = re.compile(r"(?:^[^\s⟨⟩<>]{1,60}\n){3,}[^\s⟨⟩<>]{1,60}$", re.MULTILINE)
 """Lines that are one name each, as in the listing of a folder."""
+_TWO_NAMES = re.compile(r"\n[^\s⟨⟩<>]{1,60}+\n[^\s⟨⟩<>]{1,60}+\n")
+"""Found in every such listing. A pattern that begins with a character is found much faster."""
 
 
 def encode_lists(text: str) -> tuple[str, Any] | None:
     """Return the text with names on one line instead of one a line; where those lines are."""
+    if _TWO_NAMES.search(text) is None:
+        return None
     shown: list[str] = []
     joined: list[int] = []
     end = line = 0
@@ -362,7 +366,7 @@ def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
 
 
 _PREFIX = re.compile(r"( *)(\d{1,9})([→\t|:-])")
-_SOMEWHERE = re.compile(r"^ *\d{1,9}[→\t|:-]", re.MULTILINE)
+_SOMEWHERE = re.compile(r"\n *\d{1,9}[→\t|:-]")
 _ARROW = "→"
 _TAB = "\t"
 _TABBED = re.compile(r" *\d+\t")
@@ -389,7 +393,7 @@ class Run:
 
 def is_numbered(text: str) -> bool:
     """Return True if any line may have a number; a quick check before a thorough one."""
-    return _SOMEWHERE.search(text) is not None
+    return _PREFIX.match(text) is not None or _SOMEWHERE.search(text) is not None
 
 
 def prefix(number: int, width: int, separator: str) -> str:
@@ -512,6 +516,8 @@ def _end_of_run(lines: Sequence[str], run: Run) -> int:
 
 _HIT = re.compile(r"^([^\s:]*[/.][^\s:]*):[0-9]+:", re.MULTILINE)
 _BARE_HIT = re.compile(r"(?=[^\s:]*/)[^\s:]*\.\w+:(?!\d+:)")
+_PATH_FIRST = re.compile(r"\n[^\s:]*[/.][^\s:]*:")
+"""A line that may be a hit."""
 _CONTEXT_LINE = re.compile(r"-(?=([0-9]{1,9})-)")
 """Separator after the path and the number of a line that a search shows beside a hit."""
 _PATH = re.compile(r"(?:/|\./|~/|[\w.@-]+/)[^\s:*?\"'<>|()]*(?<!/)")
@@ -527,6 +533,8 @@ def encode_paths(text: str) -> tuple[str, Any] | None:
     """
     if is_numbered(text[:_START]):
         return None
+    if _PATH_FIRST.search(text) is None and _CONTEXT_LINE.search(text) is None:
+        return None  # a search has at least two lines, so that one of them follows another
     lines = text.split("\n")
     searched = _searched(text, lines)
     shown: list[str] = []
@@ -564,6 +572,8 @@ def decode_paths(text: str, how: Any) -> str:
 def _searched(text: str, lines: Sequence[str]) -> set[str]:
     """The files that a search shows lines of: with hits, or with lines that count on."""
     found = set(_HIT.findall(text))
+    if _CONTEXT_LINE.search(text) is None:
+        return found
     for line, following in pairwise(lines):
         if _is_path(line) and _is_path(following):
             continue  # names with dates in them

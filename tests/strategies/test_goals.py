@@ -12,7 +12,7 @@ import gc
 import random
 import sys
 import tracemalloc
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -23,6 +23,7 @@ from enfold import wire
 from enfold.jsontext import dumps, loads
 from enfold.messages import Conversation, Message, text_of
 from enfold.testing import assistant, call, result, user
+from enfold.tokens import compute_async
 
 LOSSLESS: Mapping[str, Any] = {"strategy": "lossless"}
 WAYS: list[Mapping[str, Any]] = [
@@ -125,12 +126,18 @@ def calls_of(how: Mapping[str, Any], reads: int) -> int:
         nonlocal calls
         calls += event in {"call", "c_call"}
 
-    sys.setprofile(profile)
+    _set_profile(profile)
     try:
-        enfold.condense_sync(messages, **how)
+        asyncio.run(enfold.condense(messages, **how))
     finally:
-        sys.setprofile(None)
+        _set_profile(None)
     return calls
+
+
+def _set_profile(function: Callable[[object, str, object], None] | None) -> None:
+    """Call a function at every event of this thread and of the one that computes."""
+    asyncio.run(compute_async(sys.setprofile, function))
+    sys.setprofile(function)
 
 
 @pytest.mark.parametrize("how", WAYS, ids=name_of)

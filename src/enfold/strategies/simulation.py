@@ -22,7 +22,7 @@ from enfold.strategies.contract import (
 )
 from enfold.summaries import Summarizer, Summary, SummaryRequest
 from enfold.summaries.prompts import build
-from enfold.summaries.request import fit, input_budget, part_budget
+from enfold.summaries.request import fit, input_budget, part_budget, unescaped_transcript
 from enfold.tokens import get
 
 _WORD = " the"
@@ -36,8 +36,8 @@ a window (`benchmarks/estimates.py`): size and cost are within 20 % of the estim
 runs of native. To assume that a summary is as long as allowed gives 74 %, because old tool output
 is shortened before the summarizer reads it.
 """
-_COUNTED_WHOLE = 200_000
-_SAMPLES = 64
+_COUNTED_WHOLE = 50_000
+_SAMPLES = 100
 """Characters up to which a text is counted whole; the number of samples of a longer text."""
 
 
@@ -63,13 +63,13 @@ class _SimulatedSummarizer:
         self.calls = self.input_tokens = self.output_tokens = 0
 
     async def summarize(self, request: SummaryRequest) -> Summary:
-        messages = _prompt_tokens(request) - _prompt_tokens(replace(request, messages=()))
+        messages = _tokens(unescaped_transcript(request.messages), request.tokenizer)
         calls = 1
         if self._piece_limit is not None and messages > input_budget(request, self._piece_limit):
             request = fit(request, self._piece_limit)
             calls = ceil(messages / part_budget(request, self._piece_limit))
-        last = _prompt_tokens(replace(request, messages=()))
         overhead = _prompt_tokens(replace(request, messages=(), recent=()))
+        last = _prompt_tokens(replace(request, messages=())) if request.recent else overhead
         least = LENGTH + _tokens(request.previous or "", request.tokenizer)
         read = (messages * piece / calls for piece in range(1, calls + 1))
         written = [min(request.target, least + int(SHARE * tokens)) for tokens in read]

@@ -11,6 +11,7 @@ asterisks. Nothing else is changed.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cache, lru_cache
 from unicodedata import category, normalize
 
@@ -117,6 +118,9 @@ _FILLERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 """Invisible characters that count as letters or signs."""
 _TAG_CHARACTERS = range(0xE0020, 0xE007F)
 """Invisible copies of ASCII, which some models read."""
+_TAG_CHARACTER = re.compile("[\U000e0020-\U000e007e]")
+_CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1b\x7f]")
+"""ASCII that is invisible and no white space."""
 _SEAMS = 3
 """Tokens that may be added where the text and its fence meet."""
 
@@ -137,7 +141,7 @@ def _escape_look_alike(bracket: re.Match[str]) -> str:
         return bracket[0]
     is_angle = bracket[0] in _LIKE_ANGLE
     begin, tag = ("<", _ANGLE_TAG) if is_angle else ("[", _SQUARE_TAG)
-    if any(tag.match(begin + plain(after, tags=tags)) for tags in (False, True)):
+    if any(tag.match(begin + each) for each in readings(after)):
         return "&lt;" if is_angle else "&#91;"
     return bracket[0]
 
@@ -148,6 +152,16 @@ def plain(text: str, *, tags: bool) -> str:
     With `tags`, invisible copies of ASCII are read; otherwise they are left out.
     """
     return "".join(_plain_character(character, tags=tags) for character in text)
+
+
+def readings(text: str) -> Iterator[str]:
+    """Yield the text as it looks, without and with invisible copies of ASCII."""
+    if text.isascii():
+        yield _CONTROLS.sub("", text.lower())
+        return
+    yield plain(text, tags=False)
+    if _TAG_CHARACTER.search(text):
+        yield plain(text, tags=True)
 
 
 @lru_cache(maxsize=4_096)

@@ -21,7 +21,7 @@ from enfold.errors import ConfigError, SummaryError
 from enfold.history import cut_points
 from enfold.jsontext import dump_text
 from enfold.messages import Attachment, Data, Message, Part, Text, ToolCall, ToolResult
-from enfold.summaries.fence import escape, plain
+from enfold.summaries.fence import escape, readings
 from enfold.tokens import get
 
 Style: TypeAlias = Literal["default", "agent", "code", "concise", "detailed"]
@@ -166,6 +166,11 @@ _SPEAKER_LABEL = re.compile(
 
 def transcript(messages: Iterable[Message]) -> str:
     """Return the messages as text that is safe inside a fence, without empty messages."""
+    return escape(unescaped_transcript(messages))
+
+
+def unescaped_transcript(messages: Iterable[Message]) -> str:
+    """Return the messages as text, to estimate its size; it is safe in no fence."""
     tools: dict[str, str] = {}
     blocks: list[str] = []
     day = ""
@@ -175,7 +180,7 @@ def transcript(messages: Iterable[Message]) -> str:
             day = day_of(message)
             block = f"[{day}]\n{block}"
         blocks.append(block)
-    return escape("\n\n".join(block for block in blocks if block))
+    return "\n\n".join(block for block in blocks if block)
 
 
 def day_of(message: Message) -> str:
@@ -437,11 +442,8 @@ def add_words(summary: str, words: Iterable[str]) -> str:
 
 def _without_heading(line: str) -> str:
     """Return the line, marked as quoted if it looks like the heading of the user's words."""
-    for tags in (False, True):
-        letters = re.sub("[^a-z]", "", plain(line, tags=tags))
-        if _FORGED.search(letters):
-            return f"(quoted) {line.strip(_HEADING_MARKS)}"
-    return line
+    is_forged = any(_FORGED.search(re.sub("[^a-z]", "", each)) for each in readings(line))
+    return f"(quoted) {line.strip(_HEADING_MARKS)}" if is_forged else line
 
 
 def take_words(summary: str) -> tuple[str, tuple[str, ...]]:

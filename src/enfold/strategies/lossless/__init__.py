@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from random import Random
 
 from enfold.condensation import (
     Condensation,
@@ -29,6 +31,7 @@ from enfold.strategies.lossless.drafts import StepContext, TextDraft, shortening
 from enfold.strategies.lossless.markers import Names, has_marker, pointed_at
 from enfold.strategies.lossless.results import (
     consolidate,
+    may_be_reencoded,
     reencode,
     remove_obsolete,
     replace_repeats,
@@ -40,15 +43,27 @@ from enfold.tokens import compute_async, count_messages, get
 __all__ = ["KIND", "Encodings", "Lossless", "LosslessConfig", "Obsolete", "shorten"]
 
 
+_TRIED_WHOLE, _SAMPLE = 300_000, 100_000
+"""Characters up to which an estimate tries encodings on all texts, and on how many of more."""
+
+
 class LosslessRun:
     """One run over a plan; messages in `left_alone` stay as they are."""
 
-    def __init__(self, plan: Plan, config: LosslessConfig, left_alone: AbstractSet[int]) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        config: LosslessConfig,
+        left_alone: AbstractSet[int],
+        *,
+        is_estimate: bool = False,
+    ) -> None:
         found = _lists_to_remove(plan, config)
         self._lists = {index: found[index] for index in found if index not in left_alone}
         texts = [each for each in texts_of(plan) if each.message not in self._lists]
         self._plan = plan
         self._config = config
+        self._is_estimate = is_estimate
         self._terms = StepContext(
             get(plan.tokenizer), config.min_saving, Names(texts), keep_last=config.keep == "last"
         )
@@ -63,6 +78,9 @@ class LosslessRun:
         """The messages that were changed, by index."""
         self._counts: dict[int, int] = {}
         """Their tokens."""
+        self._not_sampled: list[TextDraft] = []
+        self._saved_by_encodings = 0.0
+        """Tokens for each character of the drafts that were not sampled."""
 
     def run(self) -> tuple[Step, ...]:
         """Run the steps of the config and return the tokens before and after each."""
@@ -73,7 +91,7 @@ class LosslessRun:
                 config.remove_obsolete_state,
                 lambda: remove_obsolete(drafts, config.obsolete, terms),
             ),
-            ("reencoding", config.reencode, lambda: reencode(drafts, config.encodings, terms)),
+            ("reencoding", config.reencode, self._reencode),
             (
                 "result_consolidation",
                 config.consolidate_tool_results,
@@ -103,6 +121,19 @@ class LosslessRun:
                 done.append(Step(name, before, tokens))
         return tuple(done)
 
+    def _reencode(self) -> None:
+        """Write texts in other encodings; an estimate takes a sample and assumes the rest."""
+        drafts = list(filter(may_be_reencoded, self._drafts))
+        sample, size = drafts, sum(len(draft.text) for draft in drafts)
+        if self._is_estimate and size > _TRIED_WHOLE:
+            shuffled = Random(0).sample(drafts, len(drafts))  # noqa: S311 - the same every time
+            sizes = accumulate(len(draft.text) for draft in shuffled)
+            end = 1 + next(at for at, sum_so_far in enumerate(sizes) if sum_so_far >= _SAMPLE)
+            sample, self._not_sampled = shuffled[:end], shuffled[end:]
+            size = sum(len(draft.text) for draft in sample)
+        saved = reencode(sample, self._config.encodings, self._terms)
+        self._saved_by_encodings = saved / max(1, size)
+
     def entries(self) -> tuple[CondensationEntry, ...]:
         """Return one entry for every message."""
         drafts, shown, edited = self._drafts, self._shown, self._edited
@@ -124,7 +155,20 @@ class LosslessRun:
         self._edited = self._with_shown()
         counts = count_messages(tuple(self._edited.values()), self._terms.tokenizer)
         self._counts = dict(zip(self._edited, counts, strict=True))
-        return plan.tokens + sum(counts) - sum(plan.counts[index] for index in self._edited)
+        for index, tokens in self._assumed_savings().items():
+            self._edited.setdefault(index, plan.messages[index])
+            self._counts[index] = self._counts.get(index, plan.counts[index]) - tokens
+        before = sum(plan.counts[index] for index in self._edited)
+        return plan.tokens + sum(self._counts.values()) - before
+
+    def _assumed_savings(self) -> dict[int, int]:
+        """Return the tokens that encodings save in the messages that were not sampled."""
+        sizes: dict[int, int] = {}
+        for draft in self._not_sampled:
+            left = len(draft.text) - sum(hole.stop - hole.start for hole in draft.holes)
+            sizes[draft.was.message] = sizes.get(draft.was.message, 0) + left
+        saved = {index: int(size * self._saved_by_encodings) for index, size in sizes.items()}
+        return {index: tokens for index, tokens in saved.items() if tokens}
 
     def _with_shown(self) -> dict[int, Message]:
         """Return the messages that were changed, by index."""
@@ -165,18 +209,26 @@ class Lossless:
 
     async def condense(self, plan: Plan) -> Condensation:
         """Return the plan with markers in place of text that is in view already."""
-        return await compute_async(shorten, plan, self.config)
+        is_estimate = not self.means.reviewed
+        return await compute_async(shorten, plan, self.config, is_estimate=is_estimate)
 
     async def estimate(self, plan: Plan, prices: Prices | None = None) -> Estimate:  # noqa: ARG002
-        """Exactly what it will be: it costs nothing to try."""
-        return Estimate.by_trying(plan, await self.condense(plan))
+        """By trying, on a sample of the texts where they are long."""
+        tried = replace(self, means=replace(self.means, reviewed=False))
+        return Estimate.by_trying(plan, await tried.condense(plan))
 
 
-def shorten(plan: Plan, config: LosslessConfig | None = None) -> Condensation:
-    """Return the plan with markers in place of text that is in view already."""
+def shorten(
+    plan: Plan, config: LosslessConfig | None = None, *, is_estimate: bool = False
+) -> Condensation:
+    """Return the plan with markers in place of text that is in view already.
+
+    An estimate tries encodings on a sample of the texts: its counts are close, and it shows the
+    other texts as they are.
+    """
     left_alone: set[int] = set()
     while True:
-        work = LosslessRun(plan, config or LosslessConfig(), left_alone)
+        work = LosslessRun(plan, config or LosslessConfig(), left_alone, is_estimate=is_estimate)
         steps = work.run()
         entries = work.entries()
         larger = {

@@ -6,7 +6,7 @@ later result is what holds now. What is taken out of view is set aside, to be re
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -227,27 +227,33 @@ def _may_be_replaced(draft: TextDraft) -> bool:
     return draft.right is not EditRight.NOTHING and not draft.is_whole and not draft.is_named
 
 
-def reencode(drafts: Sequence[TextDraft], wanted: Encodings, terms: StepContext) -> None:
-    """Write every draft that may be changed in the encodings that are wanted, if it then pays."""
+def may_be_reencoded(draft: TextDraft) -> bool:
+    """Return True if the text may be written in another encoding."""
+    return draft.right is EditRight.ANYTHING and not draft.holes
+
+
+def reencode(drafts: Iterable[TextDraft], wanted: Encodings, terms: StepContext) -> int:
+    """Write the drafts in the encodings that are wanted, where it pays; return the saved tokens."""
     names = [name for name in ENCODINGS if name in wanted.names]
     changed: list[TextDraft] = []
     texts: list[str] = []
     applied: list[list[tuple[str, Any]]] = []
     for draft in drafts:
-        if draft.right is EditRight.ANYTHING and not draft.holes:
-            text, how = _encoded(draft.text, names)
-            # Escaped JSON may hold the words of a marker, which must not become one.
-            if how and not any(markers.find_markers(text)):
-                changed.append(draft)
-                texts.append(text)
-                applied.append(how)
+        text, how = _encoded(draft.text, names)
+        # Escaped JSON may hold the words of a marker, which must not become one.
+        if how and not any(markers.find_markers(text)):
+            changed.append(draft)
+            texts.append(text)
+            applied.append(how)
     # An encoding leaves no marker that makes the text harder to read, so that less is enough.
     least = min(terms.least, _LEAST_OF_ENCODING)
     before = terms.tokenizer.count_many([draft.text for draft in changed])
     after = terms.tokenizer.count_many(texts)
+    saved = [old - new for old, new in zip(before, after, strict=True)]
     for index, draft in enumerate(changed):
-        if before[index] - after[index] >= least:
+        if saved[index] >= least:
             draft.text, draft.encodings = texts[index], applied[index]
+    return sum(tokens for tokens in saved if tokens >= least)
 
 
 def _encoded(text: str, names: Sequence[str]) -> tuple[str, list[tuple[str, Any]]]:

@@ -163,6 +163,7 @@ def _add_escaped(units: Units, line: str, offset: int) -> bool:
     if sum(text is not None for text in inner) <= 1:
         return False
     bare, forms, flags = _bare(units, [text or "" for text in inner])
+    escaped: dict[int, int] = {}
     for at, (start, stop) in enumerate(spans):
         units.starts.append(offset + start)
         units.stops.append(offset + stop)
@@ -172,10 +173,13 @@ def _add_escaped(units: Units, line: str, offset: int) -> bool:
             is_anchor = len(texts[at]) >= _SHORTEST_ANCHOR
             units.flags.append(PIECE | JOINED | (ANCHOR if is_anchor else 0))
         else:
-            form = replace(units.kinds[forms[at]], escaped=True, is_ascii=outer.is_ascii)
+            form = forms[at]
+            if form not in escaped:
+                kind = replace(units.kinds[form], escaped=True, is_ascii=outer.is_ascii)
+                escaped[form] = units.number_of(kind)
             follows = at > 0 and inner[at - 1] is not None
             units.keys.append(hash(bare[at]))
-            units.forms.append(units.number_of(form))
+            units.forms.append(escaped[form])
             units.flags.append(flags[at] if follows else flags[at] & ~LINKED)
     return True
 

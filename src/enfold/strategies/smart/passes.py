@@ -25,7 +25,7 @@ from enfold.condensation import (
 from enfold.errors import CompressionError, EnfoldError, InputError, SummaryError
 from enfold.history import answers_a_call, cut_points, is_from_user, last_user_message
 from enfold.jsontext import dump_text, loads
-from enfold.ledger import Shortening, unresolved, without_sources
+from enfold.ledger import Shortening, without_sources
 from enfold.messages import (
     Data,
     Message,
@@ -78,6 +78,7 @@ class MessageContent:
 
 
 CONTENT_TYPES = ("message_text", "tool_parameters", "tool_results")
+_PARTS = dict(zip(CONTENT_TYPES, (Text, ToolCall, ToolResult), strict=True))
 
 
 def decompose(message: Message) -> MessageContent:
@@ -92,13 +93,15 @@ def decompose(message: Message) -> MessageContent:
     )
 
 
-def recompose(original: Message, content: MessageContent) -> Message:
-    """The message with other content.
+def recompose(
+    original: Message, content: MessageContent, before: MessageContent | None = None
+) -> Message:
+    """The message with other content; `before` is its content if it was read already.
 
     Text that is new stands where the first text stood, in place of all texts. A message that is
     edited loses its reasoning, which is signed for the message as it was.
     """
-    before = decompose(original)
+    before = before or decompose(original)
     if content == before:
         return original
     keeps_texts = content.message_text == before.message_text
@@ -196,21 +199,29 @@ class Editor:
 
     def edit(self, message: Message, operations: Operations) -> Message:
         """The message with the operations applied; the very same if nothing changes."""
-        content = decompose(message)
-        return recompose(
-            message,
-            MessageContent(
-                _mapped(content.message_text, self._edit(operations.message_text, message.role)),
-                _mapped(content.tool_parameters, self._edit(operations.tool_parameters, "tool")),
-                self._results(message, content, operations.tool_results),
-            ),
+        edited_parts = tuple(
+            part for name, part in _PARTS.items() if getattr(operations, name).operation != "keep"
         )
+        if not any(isinstance(part, edited_parts) for part in message.parts):
+            return message
+        content = decompose(message)
+        edited = MessageContent(
+            self._mapped(content.message_text, operations.message_text, message.role),
+            self._mapped(content.tool_parameters, operations.tool_parameters, "tool"),
+            self._results(message, content, operations.tool_results),
+        )
+        return recompose(message, edited, content)
+
+    def _mapped(self, content: Any, operation: OperationConfig, role: Role) -> Any:
+        if operation.operation == "keep":
+            return content
+        return _mapped(content, self._edit(operation, role))
 
     def _results(
         self, message: Message, content: MessageContent, operation: OperationConfig
     ) -> tuple[tuple[Any, ...], ...] | None:
-        if content.tool_results is None:
-            return None
+        if content.tool_results is None or operation.operation == "keep":
+            return content.tool_results
         edit = self._edit(operation, "tool")
         results = (part for part in message.parts if isinstance(part, ToolResult))
         return tuple(
@@ -219,15 +230,13 @@ class Editor:
         )
 
     def _edit(self, operation: OperationConfig, role: Role) -> Edit:
-        edits: Mapping[str, Edit] = {
-            "keep": lambda text: text,
-            "suppress": lambda text: suppress(text, self.tokenizer),
-            "truncate": lambda text: truncate(text, _limits(operation), self.tokenizer),
-            "summarize": lambda text: self.summaries.get(
-                TextToSummarize(text, role, operation.summarize), text
-            ),
-        }
-        return edits[operation.operation]
+        if operation.operation == "suppress":
+            return lambda text: suppress(text, self.tokenizer)
+        if operation.operation == "truncate":
+            limits = _limits(operation)
+            return lambda text: truncate(text, limits, self.tokenizer)
+        how = operation.summarize
+        return lambda text: self.summaries.get(TextToSummarize(text, role, how), text)
 
 
 def operations_for(index: int, config: IndividualConfig) -> Operations:
@@ -248,16 +257,12 @@ def texts_to_summarize(
     message: Message, operations: Operations, tokenizer: Tokenizer
 ) -> Iterator[TextToSummarize]:
     """The texts of a message that are to be summarized, and are longer than their summaries."""
-    content = decompose(message)
-    typed: tuple[tuple[OperationConfig, Any, Role], ...] = (
-        (operations.message_text, content.message_text, message.role),
-        (operations.tool_parameters, content.tool_parameters, "tool"),
-        (operations.tool_results, content.tool_results, "tool"),
-    )
-    for operation, values, role in typed:
-        if operation.operation != "summarize":
-            continue
-        for text in _texts(values):
+    chosen = [name for name in CONTENT_TYPES if getattr(operations, name).operation == "summarize"]
+    content = decompose(message) if chosen else MessageContent()
+    for name in chosen:
+        operation: OperationConfig = getattr(operations, name)
+        role: Role = message.role if name == "message_text" else "tool"
+        for text in _texts(getattr(content, name)):
             if _is_long(text, operation.summarize.max_tokens, tokenizer):
                 yield TextToSummarize(text, role, operation.summarize)
 
@@ -371,11 +376,7 @@ class WorkingView:
         """
         shown = self.shown
         new = {shown[edit.index]: _renumbered(edit, shown) for edit in edits}
-        fresh = {index: edit for index, edit in new.items() if index not in self.edits}
-        shortened = replace(self, edits={**self.edits, **fresh})
-        wrong = unresolved(shortened.messages, shortened.shortenings)
-        kept = {index: edit for index, edit in shortened.edits.items() if index not in wrong}
-        return replace(self, edits=kept).with_what_holds({})
+        return replace(self, edits={**new, **self.edits}).with_what_holds({})
 
     def with_edited(self, messages: Mapping[int, Message]) -> WorkingView:
         """With messages that were edited, each if it is smaller now.
