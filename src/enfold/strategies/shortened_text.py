@@ -28,8 +28,10 @@ _ERROR = re.compile(
     r"|not found|denied)\b|\w(?:Error|Exception)\b|^E\s",
     re.IGNORECASE,
 )
-_ERROR_WORDS = ("error", "fail", "fatal", "panic", "exception", "traceback", "assert")
-_ERROR_WORDS += ("not found", "denied")
+_ERROR_WORDS = (
+    *("error", "fail", "fatal", "panic", "exception", "traceback", "assert"),
+    *("not found", "denied"),
+)
 """A line that the pattern finds has one of them, or begins with an E; they are found faster."""
 _MOST_ERRORS = 5
 _LONGEST_ERROR = 200
