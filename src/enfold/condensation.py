@@ -9,7 +9,7 @@ change a protected message, damage a message that it edits, or make the view lar
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -102,9 +102,15 @@ class Plan:
         """Return a message without the edits of earlier compressions."""
         return self.originals.get(index, self.messages[index])
 
+    def originals_of(self, indexes: Iterable[int]) -> Iterator[Message]:
+        """Return messages without the edits of earlier compressions."""
+        return map(self.original if self.originals else self.messages.__getitem__, indexes)
+
     @property
     def to_summarize(self) -> tuple[Message, ...]:
         """The messages that a summary replaces, and what excerpts leave out, in order."""
+        if not self.excerpts:
+            return tuple(self.originals_of(self.split.summarized))
         return tuple(
             removed_parts(self.original(index), self.excerpts[index].message)
             if index in self.excerpts
@@ -566,7 +572,7 @@ def _removed(plan: Plan, answer: Condensation) -> Iterator[Message]:
         if isinstance(entry, SummarizedMessages):
             if plan.previous is not None:
                 yield Message("system", (Text(plan.previous),))
-            yield from (plan.original(index) for index in entry.indexes)
+            yield from plan.originals_of(entry.indexes)
         elif isinstance(entry, EditedMessage):
             yield removed_parts(plan.original(entry.index), entry.message)
 

@@ -451,6 +451,8 @@ def source_of(messages: Sequence[Message]) -> Iterator[str]:
             elif isinstance(part, Text):
                 whole = part.text
             yield whole
+            if isinstance(part, Text) and whole[:1].isalnum():
+                continue  # no JSON
             # The values in JSON, and names of files.
             yield from (text for text in part_texts(part) if text is not whole)
 
@@ -467,11 +469,11 @@ def _stated_texts(messages: Iterable[Message]) -> Iterator[str]:
             if not isinstance(part, Text):
                 continue
             if message.role == "user":
-                typed = "".join(
-                    part.text[start:end]
-                    for start, end, kind in spans(part.text)
-                    if kind == "person"
-                )
+                whole, found = part.text, spans(part.text)
+                typed = whole
+                if len(found) != 1 or found[0].kind != "person":
+                    theirs = (each for each in found if each.kind == "person")
+                    typed = "".join(whole[each.start : each.end] for each in theirs)
                 if len(typed) <= _MAX_TYPED:
                     yield typed
             elif message.role == "assistant":

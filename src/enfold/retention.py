@@ -69,7 +69,7 @@ class Split:
     @property
     def summarized(self) -> tuple[int, ...]:
         """The indexes of the messages that a summary replaces."""
-        return tuple(index for index in self.middle if index not in self.kept)
+        return tuple([index for index in self.middle if index not in self.kept])
 
     @property
     def is_empty(self) -> bool:

@@ -356,14 +356,15 @@ class Native:
             step = Step("shorten", plan.tokens, answer.tokens(plan))
             return replace(answer, steps=(step,))
         previous, words = (None, ()) if plan.previous is None else take_words(plan.previous)
+        replaced = plan.to_summarize
         request = SummaryRequest(
-            messages=plan.to_summarize,
+            messages=replaced,
             previous=previous,
             recent=plan.stays,
             follows_opening=any(map(person_text, plan.messages[: indexes[0]])),
             max_tokens=plan.summary_tokens,
             tokenizer=plan.tokenizer,
-            style=self._style(plan.to_summarize, previous),
+            style=self._style(replaced, previous),
             prompt=self.config.prompt,
         )
         # The view without the text of its summary: what stays, and what the summary must mention.

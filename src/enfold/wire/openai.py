@@ -144,10 +144,12 @@ def render(conversation: Conversation) -> Any:
 def parse_message(raw: Any) -> Message:
     """Return one entry of `messages`."""
     raw = as_object(raw)
+    if raw.keys() == _PLAIN and type(raw["role"]) is str and type(text := raw["content"]) is str:
+        # Nearly all messages of a chat: a role and a text.
+        plain = _ROLES.get(raw["role"], "tool")
+        if plain != "tool" and text:
+            return Message(plain, (Text(text),), None, None, NAME, raw)
     role = choice_field(raw, "role", _ROLES)
-    if role != "tool" and raw.keys() == _PLAIN:
-        # Nearly all messages of a chat: a role and a content.
-        return Message(role, parse_content(raw["content"], parse_block), dialect=NAME, extras=raw)
     name = text_field(raw, "name", default="")
     content = parse_content(raw.get("content"), parse_block)
     parts: tuple[Part, ...] = content
