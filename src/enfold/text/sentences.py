@@ -125,6 +125,8 @@ def sentences(line: str) -> list[TextPiece]:
 
 def whole_sentences(line: str) -> list[str]:
     """Return the sentences of a line with the spaces after them; together they are the line."""
+    if line.isascii() and "." not in line and "!" not in line and "?" not in line:
+        return [line] if line else []
     found: list[str] = []
     start = 0
     for end in [match.end() for match in _SENTENCE_END.finditer(line)]:
