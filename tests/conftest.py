@@ -97,10 +97,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Togethe
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A case named after an object's address has another name in every process that runs it."""
+    """Refuse names that differ between processes, and put the slowest modules first.
+
+    A case named after an object's address has another name in every process that runs it. A long
+    test at the end would let the other processes wait.
+    """
     unnamed = [item.nodeid for item in items if " at 0x" in item.nodeid]
     if unnamed:
         raise pytest.UsageError("give these cases names of their own: " + "\n".join(unnamed))
+    items.sort(key=lambda item: not item.nodeid.startswith(TOGETHER))
 
 
 def _forbid_network(event: str, arguments: tuple[Any, ...]) -> None:
