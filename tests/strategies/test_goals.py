@@ -142,7 +142,8 @@ def _set_profile(function: Callable[[object, str, object], None] | None) -> None
 
 @pytest.mark.parametrize("how", WAYS, ids=name_of)
 def test_work_grows_with_the_session_and_not_faster(how: Mapping[str, Any]) -> None:
-    assert calls_of(how, 120) < 2.6 * calls_of(how, 60)
+    # Nearly four times as many: a part that is quadratic soon shows.
+    assert calls_of(how, 160) < 4.3 * calls_of(how, 40)
 
 
 @pytest.mark.parametrize(("how", "times"), list(zip(WAYS, (2, 2, 2, 3), strict=True)), ids=str)
