@@ -520,6 +520,18 @@ async def test_another_branch_has_its_own_history(bench: Bench) -> None:
     assert list(await session.search("elsewhere", on_branch=True)) == []
 
 
+async def test_messages_are_added_to_the_branch_that_a_session_works_at(bench: Bench) -> None:
+    session = await bench.session()
+    await talk(session, 3)
+    rows = await session.history()
+    (other,) = await session.append(assistant("Elsewhere."), after=rows[0].id)
+    await session.switch(rows[-1].id)
+    there = session.at(other)
+    added = [*await there.append(user("Next?")), *await there.append(assistant("Further on."))]
+    assert [row.id for row in await there.history()] == [rows[0].id, other, *added]
+    assert [row.id for row in await session.at(rows[-1].id).history()] == [row.id for row in rows]
+
+
 async def test_a_summary_that_was_edited_or_written_anew_can_be_again(bench: Bench) -> None:
     bench.summarizer.script("First.", "Second.", "Third.", "Fourth.")
     session = await full(bench)

@@ -163,7 +163,7 @@ class Session:
         def read(messages: Sequence[MessageInput], tokenizer: Tokenizer) -> Sequence[MessageDraft]:
             return drafts(as_messages(messages, dialect), tokenizer.name)
 
-        place = CURRENT_TIP if after is None else after
+        place = (self.tip or CURRENT_TIP) if after is None else after
         recent = self._engine.recent_views.get(self.key)
         # If the model has changed since, the next view counts these messages anew.
         tokenizer = await self.tokenizer() if recent is None else recent.view.tokenizer
@@ -171,6 +171,8 @@ class Session:
         stored = await self._store.append(
             tree.append, self.key, written, place, forward_only=forward_only
         )
+        if self.tip is not None and stored:
+            self.tip = stored[-1].id
         return tuple(row.id for row in stored)
 
     async def tokenizer(self) -> str:
