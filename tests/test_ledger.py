@@ -66,8 +66,10 @@ def test_unaltered_messages_are_restored_and_the_rest_is_named() -> None:
     restored, altered = ledger.restore_unaltered([*after, *user_messages("new")], written)
     assert altered == (2,)
     assert restored == [*before[:3], after[2], before[4], *user_messages("new")]
-    with pytest.warns(AlteredWarning, match="index 2"):
+    with pytest.warns(AlteredWarning, match=r"^1 message was altered .* index 2,"):
         assert ledger.restore(after, written) == restored[:-1]
+    with pytest.warns(AlteredWarning, match=r"^2 messages were altered .* index 2, 3,"):
+        ledger.restore([*after[:3], {**after[3], "name": "other"}], written)
 
 
 def test_an_altered_message_that_the_ledger_holds_is_restored() -> None:

@@ -620,6 +620,19 @@ async def test_a_second_summary_stands_for_all_messages_before_it(bench: Bench) 
     carried, _, _ = await session.summaries()
     assert carried.message_range == newest.message_range
     assert carried.content["messagesIncluded"] == newest.content["messagesIncluded"]
+    assert carried.token_count == newest.token_count is not None
+
+
+async def test_a_compression_without_a_summary_has_no_tokens_of_one(bench: Bench) -> None:
+    session = await bench.session()
+    for n in range(4):
+        await session.append(
+            user(f"Read it, {n}."), assistant("", call(f"c{n}")), result(f"c{n}", "line\n" * 200)
+        )
+    await session.append(assistant("Done."))
+    await session.compress(strategy="truncation", keep_messages=2)
+    (stored,) = await session.summaries()
+    assert (stored.content["summaryText"], stored.token_count) == (None, None)
 
 
 async def test_another_reply_after_a_manual_compression_keeps_the_summary(bench: Bench) -> None:
