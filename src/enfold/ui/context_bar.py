@@ -66,6 +66,7 @@ class ContextBar:
         self._compress = compress
         self._status: Status | None = None
         self._unstored = 0
+        self._counts_started = 0
 
     def place(self) -> None:
         """Add the empty bar to the page."""
@@ -76,13 +77,16 @@ class ContextBar:
 
     async def show(self, used: Snapshot | None = None) -> None:
         """Count the tokens and draw the bar; `used` is the snapshot in use."""
-        model = self._model()
+        self._counts_started += 1
+        this_count, model = self._counts_started, self._model()
         settings: dict[str, Any] = {} if model is None else {"model": model}
         status = await self._session.status(**settings)
         unstored = 0
         if self._is_client:
             unstored = await estimate_unstored(self._window.engine, self._session, status, used)
-        if (status, unstored) == (self._status, self._unstored):
+        # A count that started earlier may end later, with the model that was chosen before.
+        is_old = this_count != self._counts_started
+        if is_old or (status, unstored) == (self._status, self._unstored):
             return
         self._status, self._unstored = status, unstored
         self._content.clear()
