@@ -451,8 +451,6 @@ def source_of(messages: Sequence[Message]) -> Iterator[str]:
             elif isinstance(part, Text):
                 whole = part.text
             yield whole
-            if isinstance(part, Text) and whole[:1].isalnum():
-                continue  # no JSON
             # The values in JSON, and names of files.
             yield from (text for text in part_texts(part) if text is not whole)
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
@@ -132,14 +132,11 @@ class LoadGuard:
             return
         try:
             async with asyncio.timeout(self._limits.wait_seconds):
-                await own.take(key)
-                is_taken = False
-                try:
+                with ExitStack() as taken:
+                    await own.take(key)
+                    taken.callback(own.give_back)
                     await self._places.take(key)
-                    is_taken = True
-                finally:
-                    if not is_taken:
-                        own.give_back()
+                    taken.pop_all()
         except TimeoutError:
             raise _overload("other requests are in progress") from None
 

@@ -167,10 +167,7 @@ def texts(messages: Iterable[Message]) -> Iterator[str]:
     """Yield all texts of messages: words, the values of arguments and results, file names."""
     for message in messages:
         for part in message.parts:
-            if type(part) is Text and part.text[:1].isalnum():
-                yield part.text  # nearly all texts: no JSON
-            else:
-                yield from part_texts(part)
+            yield from part_texts(part)
 
 
 def part_texts(part: Part) -> Iterator[str]:
@@ -207,7 +204,7 @@ def _arguments(call: ToolCall) -> Any:
 def _parsed(text: str) -> Any:
     """Return the value of a JSON object or array, or the text itself if it is neither."""
     if text[:1].isalnum():
-        return text
+        return text  # as nearly all texts
     bare = text.strip()
     if (bare[:1], bare[-1:]) not in _JSON_EDGES:
         return text
