@@ -11,7 +11,7 @@ from enfold.errors import NotFoundError
 from enfold.records import SessionKey, StoredMessage
 from enfold.store import integrity
 from enfold.store.database import Database
-from enfold.store.integrity import IntegrityFault, SessionCheck, SessionHead
+from enfold.store.integrity import IntegrityFault, ReadBody, SessionCheck, SessionHead
 from enfold.store.store import Store
 
 _MOST = 1_000
@@ -65,10 +65,10 @@ async def verify(
     problems = await store.read(integrity.check_database) if whole else []
     total, number = SessionCheck(), 0
     async for head in _heads(store, namespace, session):
-        check = await store.read(_check, head.key)
-        problems += [replace(problem, session=head.id) for problem in check.problems]
+        found = await store.read(check, head.key)
+        problems += [replace(problem, session=head.id) for problem in found.problems]
         for name in ("messages", "snapshots", "edits", "search_rows"):
-            setattr(total, name, getattr(total, name) + getattr(check, name))
+            setattr(total, name, getattr(total, name) + getattr(found, name))
         number += 1
         progress(number)
     if session is not None and not number:
@@ -96,9 +96,11 @@ async def _heads(
         key = page[-1].key
 
 
-def _check(db: Database, key: SessionKey) -> SessionCheck:
-    return integrity.check_session(db, key, _search_text)
+def check(db: Database, key: SessionKey) -> SessionCheck:
+    """Check every row of a session."""
+    return integrity.check_session(db, key, _read)
 
 
-def _search_text(message: StoredMessage) -> str:
-    return search_text(message_of(message))
+def _read(stored: StoredMessage) -> ReadBody:
+    message = message_of(stored)
+    return ReadBody(message.role, search_text(message))

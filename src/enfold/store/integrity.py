@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from enfold.errors import InputError, IntegrityError
 from enfold.identity import digest, identity
@@ -22,8 +22,9 @@ from enfold.records import (
     StoredMessage,
     manifest_from_json,
 )
-from enfold.store import index, tree
+from enfold.store import index, snapshots, tree
 from enfold.store.database import Database, Row
+from enfold.text.words import storable
 
 _MOST = 100
 """The most problems that are listed for one session, and for the database."""
@@ -72,8 +73,16 @@ class SessionCheck:
             self.problems.append(IntegrityFault(area, str(id), detail))
 
 
-def _no_text(_message: StoredMessage) -> str:
-    return ""
+class ReadBody(NamedTuple):
+    """What the columns of a message and its search row follow from."""
+
+    role: str
+    text: str
+    """The searchable text."""
+
+
+def _unread(_message: StoredMessage) -> None:
+    return None
 
 
 def verify(db: Database, session: SessionKey) -> int:
@@ -114,16 +123,14 @@ def check_database(db: Database) -> list[IntegrityFault]:
 
 
 def check_session(
-    db: Database, session: SessionKey, search_text: Callable[[StoredMessage], str] = _no_text
+    db: Database,
+    session: SessionKey,
+    read: Callable[[StoredMessage], ReadBody | None] = _unread,
 ) -> SessionCheck:
-    """Check every row of a session.
-
-    `search_text` returns the searchable text of a message; it is asked only for messages that have
-    no search row.
-    """
+    """Check every row of a session. `read` reads the bytes of a message; the store cannot."""
     check = SessionCheck()
     _check_head(db, session, check)
-    _check_messages(db, session, check, search_text)
+    _check_messages(db, session, check, read)
     _check_branches(db, session, check)
     _check_snapshots(db, session, check)
     _check_edits(db, session, check)
@@ -143,7 +150,7 @@ def _check_messages(
     db: Database,
     session: SessionKey,
     check: SessionCheck,
-    search_text: Callable[[StoredMessage], str],
+    read: Callable[[StoredMessage], ReadBody | None],
 ) -> None:
     for page in db.pages("messages_to_verify", session=session):
         check.messages += len(page)
@@ -151,8 +158,19 @@ def _check_messages(
             message = StoredMessage(**{name: row[name] for name in _COLUMNS})
             for fault in _faults(message, row):
                 check.add("message", message.id, fault)
-            if not row["has_text"] and search_text(message):
+            try:
+                body = read(message)
+            except InputError as error:
+                check.add("message", message.id, f"its bytes cannot be read: {error}")
+                continue
+            if body is None:
+                continue
+            if body.role != message.role:
+                check.add("message", message.id, f"its bytes have the role {body.role}")
+            if row["text"] is None and body.text:
                 check.add("search", message.id, "the message has no search row")
+            elif row["text"] is not None and row["text"] != storable(body.text):
+                check.add("search", message.id, "the search row has another text")
 
 
 def _faults(message: StoredMessage, row: Row) -> Iterator[str]:
@@ -213,6 +231,8 @@ def _manifest_faults(db: Database, session: SessionKey, row: Row) -> Iterator[st
     except (InputError, IntegrityError) as error:
         yield f"its content cannot be read: {error}"
         return
+    if not snapshots.is_snapshot_unchanged(row):
+        yield "its summary or its manifest no longer match its digest"
     edits = [entry.edit for entry in manifest if isinstance(entry, EditReference)]
     there = {found["id"] for found in db.rows("edits_by_id", session=session, ids=dump_text(edits))}
     yield from (
@@ -238,8 +258,8 @@ def _check_edits(db: Database, session: SessionKey, check: SessionCheck) -> None
 
 
 def _edit_faults(db: Database, session: SessionKey, row: Row) -> Iterator[str]:
-    if digest(row["body"]) != row["digest"]:
-        yield "its bytes no longer match its digest"
+    if not snapshots.is_edit_unchanged(row):
+        yield "its bytes or its ledger no longer match its digest"
     if row["message"] is None:
         yield "the message that it shortens is missing"
     if row["snapshot_found"] is None:

@@ -238,10 +238,14 @@ def erase(db: Database, session: SessionKey, id: str) -> Snapshot:
         kept = {
             key: snapshot.content[key] for key in ("messageRange", "tip") if key in snapshot.content
         }
+        content = dump_text({"summaryText": None, **kept})
+        manifest = manifest_to_json(snapshot.manifest)
         db.change(
             "erase_snapshot_text",
             key=snapshot.key,
-            content_json=dump_text({"summaryText": None, **kept}),
+            content_json=content,
+            manifest=manifest,
+            digest=digest_of(content, manifest),
             now=db.now(),
         )
     return get(db, session, id)
@@ -287,12 +291,13 @@ def _insert(db: Database, session: SessionKey, draft: SnapshotDraft) -> None:
             raise InputError("a summary needs a cutoff and a parent message")
         if cutoff.key not in tree.on_path(db, parent.key, [cutoff.key]):
             raise InputError(f"the cutoff {cutoff.id} is not on the path to {parent.id}")
+    content, manifest = dump_text(dict(draft.content)), manifest_to_json(draft.manifest)
     db.change(
         "insert_snapshot",
         session=session,
         id=draft.id,
         kind=draft.kind,
-        content_json=dump_text(dict(draft.content)),
+        content_json=content,
         cutoff=cutoff.key if cutoff else None,
         cutoff_id=cutoff.id if cutoff else None,
         cutoff_depth=cutoff.depth if cutoff else None,
@@ -304,7 +309,8 @@ def _insert(db: Database, session: SessionKey, draft: SnapshotDraft) -> None:
         previous_id=draft.previous,
         strategy=draft.strategy,
         author=draft.author,
-        manifest=manifest_to_json(draft.manifest),
+        manifest=manifest,
+        digest=digest_of(content, manifest),
         now=db.now(),
     )
 
@@ -313,6 +319,7 @@ def _insert_edits(
     db: Database, session: SessionKey, snapshot: str, drafts: Sequence[EditDraft]
 ) -> None:
     keys = tree.keys_of(db, session, [draft.message for draft in drafts])
+    ledgers = [None if draft.ledger is None else dump_text(dict(draft.ledger)) for draft in drafts]
     db.change_many(
         "insert_edit",
         (
@@ -324,13 +331,29 @@ def _insert_edits(
                 "tokens": draft.tokens,
                 "tokenizer": draft.tokenizer,
                 "estimate": draft.estimate,
-                "digest": digest(draft.body),
-                "ledger": None if draft.ledger is None else dump_text(dict(draft.ledger)),
+                "digest": digest_of(draft.body, ledger),
+                "ledger": ledger,
                 "body": draft.body,
             }
-            for draft in drafts
+            for draft, ledger in zip(drafts, ledgers, strict=True)
         ),
     )
+
+
+def digest_of(content: str | bytes, more: str | None) -> str:
+    """Return the digest of a snapshot's content and manifest, or of an edit's body and ledger."""
+    body = content.encode() if isinstance(content, str) else content
+    return digest(body if more is None else body + b"\0" + more.encode())
+
+
+def is_snapshot_unchanged(row: Row) -> bool:
+    """Return False if content or manifest do not match the digest; earlier versions wrote none."""
+    return row["digest"] in {None, digest_of(row["content_json"], row["manifest"])}
+
+
+def is_edit_unchanged(row: Row) -> bool:
+    """Return False if body or ledger do not match the digest; earlier versions left out ledgers."""
+    return row["digest"] in {digest_of(row["body"], row["ledger"]), digest(row["body"])}
 
 
 def _snapshot(row: Row) -> Snapshot:
@@ -362,7 +385,7 @@ def _edit(row: Row) -> Edit:
     """Return the edit; raise `IntegrityError` if its bytes have changed."""
     ledger = row["ledger"]
     edit = Edit(**{**dict(row), "ledger": None if ledger is None else loads(ledger)})
-    if digest(edit.body) != edit.digest:
+    if not is_edit_unchanged(row):
         raise IntegrityError(
             f"the edit {edit.id} of message {edit.message} no longer matches its digest; "
             "restore the database from a backup"

@@ -8,8 +8,7 @@ LIMIT :limit
 -- name: messages_to_verify
 -- Every message of a session, with the figures of its parent that its own follow from.
 SELECT {message_columns}, m.parent AS parent_key, m.jump, p.depth AS parent_depth,
-    p.path_tokens AS parent_tokens, j.jump AS jump_after,
-    CASE WHEN t.message IS NULL THEN 0 ELSE 1 END AS has_text
+    p.path_tokens AS parent_tokens, j.jump AS jump_after, t.text
 FROM chat_messages AS m
 LEFT JOIN chat_messages AS p ON p.seq = m.parent AND p.session = m.session
 LEFT JOIN chat_messages AS j ON j.seq = p.jump
@@ -40,7 +39,7 @@ ORDER BY b.message
 LIMIT :limit
 
 -- name: snapshots_to_verify
-SELECT s.seq AS key, s.id, s.kind, s.content_json, s.manifest, s.message_cutoff_id,
+SELECT s.seq AS key, s.id, s.kind, s.content_json, s.manifest, s.digest, s.message_cutoff_id,
     s.message_cutoff AS cutoff_key, s.cutoff_depth, c.id AS cutoff_found,
     c.depth AS cutoff_found_depth, s.parent_message AS parent_key, s.parent_message_id,
     s.parent_depth, p.id AS parent_found, p.depth AS parent_found_depth, s.previous_id,

@@ -29,11 +29,11 @@ SELECT max(seq) AS key FROM chat_messages
 
 -- name: spots_of_line
 -- The small columns of the rows that `line` returns.
-WITH RECURSIVE line (seq) AS (
-    SELECT CAST(:bottom AS bigint)
+WITH RECURSIVE line (seq, parent, depth) AS (
+    SELECT m.seq, m.parent, m.depth FROM chat_messages AS m WHERE m.seq = :bottom
     UNION ALL
-    SELECT m.parent FROM line JOIN chat_messages AS m ON m.seq = line.seq
-    WHERE m.depth > :above + 1
+    SELECT m.seq, m.parent, m.depth FROM line JOIN chat_messages AS m ON m.seq = line.parent
+    WHERE line.depth > :above + 1 AND m.depth < line.depth
 )
 SELECT m.seq AS key, m.id, m.depth, m.role, m.name, m.tokens, m.created_at, m.is_dated
 FROM line JOIN chat_messages AS m ON m.seq = line.seq

@@ -36,14 +36,16 @@ LIMIT :limit
 INSERT INTO session_snapshots
     (session, id, kind, content_json, message_cutoff, message_cutoff_id, cutoff_depth,
      parent_message, parent_message_id, parent_depth, token_count, tokenizer, previous_id,
-     strategy, author, manifest, created_at, updated_at)
+     strategy, author, manifest, digest, created_at, updated_at)
 VALUES
     (:session, :id, :kind, :content_json, :cutoff, :cutoff_id, :cutoff_depth,
      :parent, :parent_id, :parent_depth, :token_count, :tokenizer, :previous_id,
-     :strategy, :author, :manifest, :now, :now)
+     :strategy, :author, :manifest, :digest, :now, :now)
 
 -- name: erase_snapshot_text
-UPDATE session_snapshots SET content_json = :content_json, updated_at = :now WHERE seq = :key
+UPDATE session_snapshots
+SET content_json = :content_json, manifest = :manifest, digest = :digest, updated_at = :now
+WHERE seq = :key
 
 -- name: summary_part
 SELECT content FROM summary_parts WHERE session = :session AND id = :id

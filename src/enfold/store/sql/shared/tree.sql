@@ -30,12 +30,13 @@ VALUES
      :dialect, :tokens, :tokenizer, :estimate, :client_id, :name, :created_at, :is_dated, :body)
 
 -- name: line
--- The messages from one up to just below a depth. It reads only those.
-WITH RECURSIVE line (seq) AS (
-    SELECT CAST(:bottom AS bigint)
+-- The messages from one up to just below a depth. It reads only those, and ends where a damaged
+-- row would lead it in a circle.
+WITH RECURSIVE line (seq, parent, depth) AS (
+    SELECT m.seq, m.parent, m.depth FROM chat_messages AS m WHERE m.seq = :bottom
     UNION ALL
-    SELECT m.parent FROM line JOIN chat_messages AS m ON m.seq = line.seq
-    WHERE m.depth > :above + 1
+    SELECT m.seq, m.parent, m.depth FROM line JOIN chat_messages AS m ON m.seq = line.parent
+    WHERE line.depth > :above + 1 AND m.depth < line.depth
 )
 SELECT {message_columns}
 FROM line
@@ -61,7 +62,7 @@ climb (target, target_depth, seq, depth, up) AS (
     FROM climb
     JOIN chat_messages AS m ON m.seq = climb.up
     LEFT JOIN chat_messages AS j ON j.seq = m.jump
-    WHERE climb.depth > climb.target_depth
+    WHERE climb.depth > climb.target_depth AND m.depth < climb.depth
 )
 SELECT target FROM climb WHERE seq = target
 
@@ -76,7 +77,7 @@ WITH RECURSIVE climb (seq, depth, up) AS (
     FROM climb
     JOIN chat_messages AS m ON m.seq = climb.up
     LEFT JOIN chat_messages AS j ON j.seq = m.jump
-    WHERE climb.depth > :depth
+    WHERE climb.depth > :depth AND m.depth < climb.depth
 )
 SELECT m.seq AS key, m.id, m.depth, m.jump, m.path_tokens
 FROM climb JOIN chat_messages AS m ON m.seq = climb.seq
@@ -140,17 +141,17 @@ WHERE seq IN (SELECT k.value FROM {keys} AS k)
 
 -- name: segments
 -- Several ranges of the tree, each given by the ids of its first and last message.
-WITH RECURSIVE line (place, seq, above) AS (
-    SELECT g.place, bottom.seq, top.depth - 1
+WITH RECURSIVE line (place, seq, parent, depth, above) AS (
+    SELECT g.place, bottom.seq, bottom.parent, bottom.depth, top.depth - 1
     FROM {segments} AS g
     CROSS JOIN chat_messages AS top  -- in this order
     CROSS JOIN chat_messages AS bottom
     WHERE top.id = g.first AND top.session + 0 = :session
         AND bottom.id = g.last AND bottom.session + 0 = :session
     UNION ALL
-    SELECT line.place, m.parent, line.above
-    FROM line JOIN chat_messages AS m ON m.seq = line.seq
-    WHERE m.depth > line.above + 1
+    SELECT line.place, m.seq, m.parent, m.depth, line.above
+    FROM line JOIN chat_messages AS m ON m.seq = line.parent
+    WHERE line.depth > line.above + 1 AND m.depth < line.depth
 )
 SELECT line.place, line.above, {message_columns}
 FROM line
