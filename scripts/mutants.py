@@ -188,6 +188,10 @@ EXPLAINED = {
         "engine/recall.py",
         "if needed <= self._left or not self._chosen:",
     ): "differs only where a passage takes the space that is left to the token",
+    (
+        "engine/recall.py",
+        "if len(self._chosen) > number:",
+    ): "the tokens that are left differ only by the structure between passages",
 }
 """Changes that change nothing: module and line, and the reason."""
 

@@ -1,7 +1,7 @@
 """The budget: equality at every boundary is pinned here."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from enfold import budget
@@ -50,6 +50,7 @@ def test_the_floor_does_not_beat_the_hard_limit() -> None:
     assert decide(Load(history=1_341), tiny, Policy(automatic=False)).reason == "window"
 
 
+@example(limits=Limits(10_000, 1), share=0.5, most=None, system=2_000, automatic=True, off=-1)
 @given(
     limits=st.builds(Limits, st.integers(1_000, 2_000_000), st.integers(0, 200_000)),
     share=st.floats(0.05, 1.0),

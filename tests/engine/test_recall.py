@@ -157,7 +157,8 @@ async def test_changes_of_a_file_are_shown_with_what_was_written(bench: Bench) -
         arguments = {"file_path": "/home/src/anchor.py", "old_string": old, "new_string": text}
         edit = assistant("", call(f"e{turn}", "Edit", arguments))
         await session.append(edit, result(f"e{turn}", "The file was changed."))
-    other = {"file_path": "src/sail.py", "old_string": "anchor.py", "new_string": "jib = 3"}
+    long = "\n".join(f"jib = {n}" for n in range(300))
+    other = {"file_path": "src/sail.py", "old_string": "anchor.py", "new_string": long}
     await session.append(assistant("", call("e9", "Edit", other)), result("e9", "Changed."))
     for question in ("What did we change in anchor.py?", "what did we do to src/anchor.py"):
         answer = await session.recall(question, tokens=400)
@@ -165,6 +166,7 @@ async def test_changes_of_a_file_are_shown_with_what_was_written(bench: Bench) -
         assert "chain = 9" in shown
         assert "rope = 4" in shown
         assert get(await session.tokenizer()).count("\n".join(show_lines(answer.passages))) <= 400
+    assert "jib = 100" in str(await session.recall("What did we change in sail.py?", tokens=1_000))
 
 
 async def test_the_result_of_a_call_says_how_it_ended(bench: Bench) -> None:

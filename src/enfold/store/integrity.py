@@ -74,7 +74,7 @@ class SessionCheck:
 
 
 class ReadBody(NamedTuple):
-    """What the columns of a message and its search row follow from."""
+    """The role and the text of a message, as its bytes have them."""
 
     role: str
     text: str
