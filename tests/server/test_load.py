@@ -6,17 +6,20 @@ import asyncio
 import threading
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 import httpx
 import pytest
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from enfold.errors import OverloadError
+from enfold.errors import InputError, OverloadError
+from enfold.jsontext import loads
 from enfold.server import App
 from enfold.server.access import Caller, remember
+from enfold.server.api import shapes
 from enfold.server.app import API_BODY_LIMIT
 from enfold.server.bodies import Bodies
 from enfold.server.connections import HEAD_BYTES
@@ -110,6 +113,27 @@ async def test_a_body_of_the_api_has_a_limit_of_its_own(client: Client) -> None:
 
     answer = await client.post("/api/sessions", content=pieces())
     assert (answer.status_code, answer.json()["error"]["code"]) == (413, "too_large")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{"title": %s, "id": "x", "more": [{"a": 1.5}, "\\ud800", []]}',
+        '{"title": %s, "id": "x", "more": [1, NaN]}',
+        '{"title": %s, "id": "x", "more": [1, 2}',
+        "[%s]",
+    ],
+)
+def test_a_large_body_is_read_like_a_small_one(content: str) -> None:
+    body = (content % f'"{"t" * 70_000}"').encode()
+
+    def read(by: Callable[[bytes], Any]) -> Any:
+        try:
+            return by(body)
+        except InputError as error:
+            return str(error)
+
+    assert read(shapes._read) == read(loads)
 
 
 async def test_a_body_of_the_api_has_a_limited_number_of_objects(client: Client) -> None:

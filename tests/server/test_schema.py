@@ -14,11 +14,11 @@ from schemathesis import Case
 from schemathesis.checks import load_all_checks
 from schemathesis.specs.openapi.checks import positive_data_acceptance
 
-from enfold.server.api.app import api_routes
+from enfold.server.api.app import describe_api
 from tests.server.processes import serve
 
 load_all_checks()
-schema = schemathesis.openapi.from_dict(api_routes().openapi()).exclude(path="/api/events")
+schema = schemathesis.openapi.from_dict(describe_api()).exclude(path="/api/events")
 
 
 @pytest.fixture(scope="module")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
@@ -26,7 +27,7 @@ from enfold.server.api import (
     tokens,
     usage,
 )
-from enfold.server.api.shapes import API_PARTS, ApiParts, ErrorBody
+from enfold.server.api.shapes import API_PARTS, ApiParts, ErrorBody, StrictRoute
 from enfold.server.failures import (
     Json,
     error_response,
@@ -76,18 +77,14 @@ def create_api(
 
 @cache
 def api_routes() -> FastAPI:
-    """Return all routes and their OpenAPI description.
+    """Return all routes.
 
     They are slow to make and the same for every engine, which a request finds in its scope.
     """
     api = FastAPI(
-        title="enfold",
-        version=_version(),
-        summary="Long conversations inside the model's window; nothing is lost.",
         docs_url=None,
         redoc_url=None,
-        generate_unique_id_function=_operation_id,
-        responses=_ERRORS,
+        openapi_url=None,
         default_response_class=Json,
         exception_handlers={
             EnfoldError: _on_error,
@@ -99,8 +96,32 @@ def api_routes() -> FastAPI:
     for router in ROUTERS:
         api.include_router(router)
     for path in ("/docs", "/api"):
-        api.add_api_route(path, docs_page, include_in_schema=False)
+        api.add_api_route(path, docs_page)
+    api.add_api_route("/openapi.json", description)
     return api
+
+
+@cache
+def describe_api() -> dict[str, Any]:
+    """Return the OpenAPI description."""
+    api = FastAPI(
+        title="enfold",
+        version=_version(),
+        summary="Long conversations inside the model's window; nothing is lost.",
+        generate_unique_id_function=_operation_id,
+        responses=_ERRORS,
+    )
+    for router in ROUTERS:
+        described = [
+            each.described() if isinstance(each, StrictRoute) else each for each in router.routes
+        ]
+        api.include_router(APIRouter(routes=described))
+    return api.openapi()
+
+
+async def description() -> Response:
+    """Return the OpenAPI description. It is made in a thread, because that takes a moment."""
+    return Json(await asyncio.to_thread(describe_api))
 
 
 async def docs_page() -> HTMLResponse:

@@ -33,8 +33,8 @@ from starlette.responses import Response
 from starlette.types import Scope
 
 from enfold.engine import Engine, Session
-from enfold.errors import TooLargeError
-from enfold.jsontext import json_fields, loads, to_json
+from enfold.errors import InputError, TooLargeError
+from enfold.jsontext import fields, items, json_fields, loads, to_json
 from enfold.server.access import Caller, Tokens, caller_in, name_in, require_owner
 from enfold.server.bodies import too_large, unpacked
 from enfold.server.failures import Json
@@ -114,7 +114,9 @@ class StrictRequest(Request):
                     raise too_large(limit)
                 pieces.append(piece)
             encoding = self.headers.get("content-encoding", "")
-            body = b"".join(pieces)
+            # A long body is joined in a thread, which lets others run meanwhile.
+            is_large = size >= _THREAD_BYTES
+            body = await asyncio.to_thread(b"".join, pieces) if is_large else b"".join(pieces)
             if encoding:
                 body = await asyncio.to_thread(unpacked, body, encoding, limit)
             self._unpacked = body
@@ -123,11 +125,22 @@ class StrictRequest(Request):
     async def json(self) -> Any:
         """Return the body's value. NaN, infinity and numbers beyond a float are errors."""
         body = await self.body()
-        if body.count(b"{") > _MAX_OBJECTS:
-            raise TooLargeError(
-                f"the request's body has more than {_MAX_OBJECTS:,} objects; send it in parts"
-            )
-        return loads(body)
+        return loads(body) if len(body) < _THREAD_BYTES else await asyncio.to_thread(_read, body)
+
+
+def _read(body: bytes) -> Any:
+    """Return a large body's value. Other threads run between the items of its arrays."""
+    if body.count(b"{") > _MAX_OBJECTS:
+        raise TooLargeError(
+            f"the request's body has more than {_MAX_OBJECTS:,} objects; send it in parts"
+        )
+    try:
+        return {
+            name: list(map(loads, items(raw))) if raw.startswith(b"[") else loads(raw)
+            for name, raw in fields(body).items()
+        }
+    except InputError:
+        return loads(body)  # it is no object, or the error names the place in the whole body
 
 
 async def run_in_thread_if_large(
@@ -142,14 +155,24 @@ async def run_in_thread_if_large(
 class StrictRoute(APIRoute):
     """A route with strict requests, whose endpoint returns a result.
 
-    The result is written with `to_json`, as at every other door. OpenAPI describes the same type.
+    The result is written with `to_json`, as at every other door.
     """
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
+        self._definition = path, endpoint, options
+        unchecked = options | {"response_model": None}
+        super().__init__(path, _writing_json(endpoint, options.get("status_code")), **unchecked)
+
+    def described(self) -> APIRoute:
+        """Return a route for the OpenAPI description, with the type of the result.
+
+        The types take longer to make than all the rest of the API, and only this needs them.
+        """
+        path, endpoint, options = self._definition
         result = get_type_hints(endpoint).get("return")
         if not (isinstance(result, type) and issubclass(result, Response)):
-            options["response_model"] = shape_of(result)
-        super().__init__(path, _writing_json(endpoint, options.get("status_code")), **options)
+            options = options | {"response_model": shape_of(result)}
+        return APIRoute(path, endpoint, **options)
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the function that answers a request."""
@@ -199,10 +222,10 @@ def _model_of(result: type) -> Any:
     if not hasattr(result, "JSON_FIELDS") and hasattr(result, "as_json"):
         return dict[str, Any]
     described = {name: _describe(result, path) for name, path in json_fields(result)}
-    fields: dict[str, Any] = {
+    shapes: dict[str, Any] = {
         name: (shape_of(kind), Field(description=text)) for name, (kind, text) in described.items()
     }
-    return create_model(result.__name__, __doc__=result.__doc__, **fields)
+    return create_model(result.__name__, __doc__=result.__doc__, **shapes)
 
 
 def _describe(owner: type, path: tuple[str, ...]) -> tuple[Any, str | None]:
