@@ -348,7 +348,7 @@ class Access:
         return ON_THIS_MACHINE
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Credentials:
     """A request's tokens and its namespace header."""
 

@@ -77,6 +77,10 @@ class Joined:
         self._transport.resume_reading()
         self._loop.call_later(LINGER_SECONDS, self._transport.close)
 
+    def is_closing(self) -> bool:
+        """Return True if the connection is closed or about to be."""
+        return bool(self._transport.is_closing())
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
 

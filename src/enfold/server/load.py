@@ -109,7 +109,11 @@ class LoadGuard:
         own = self._callers_places.get(key)
         if own is None:
             own = self._callers_places[key] = _FairSemaphore(self._limits.caller_requests)
-        await self._take(key, own)
+        if own.is_free and self._places.is_free:
+            own.take_free()
+            self._places.take_free()
+        else:
+            await self._take(key, own)
         scope["state"]["load"] = load = RequestLoad(self, key)
 
         async def send_answer(message: Message) -> None:
@@ -124,12 +128,7 @@ class LoadGuard:
             self._places.give_back()
 
     async def _take(self, key: bytes | str, own: _FairSemaphore) -> None:
-        """Take one of the caller's places and one of the server's."""
-        if own.is_free and self._places.is_free:
-            # A free place is taken without a wait, so no clock is needed.
-            await own.take(key)
-            await self._places.take(key)
-            return
+        """Wait for one of the caller's places and one of the server's."""
         try:
             async with asyncio.timeout(self._limits.wait_seconds):
                 with ExitStack() as taken:
@@ -142,7 +141,8 @@ class LoadGuard:
 
     async def start_computing(self, key: bytes | str) -> Callable[[], None]:
         """Wait for a compute place; return the function that releases it."""
-        await self._computing.take(key)
+        if not self._computing.take_free():
+            await self._computing.take(key)
         return _call_once_within(self._limits.computing_seconds, self._computing.give_back)
 
     def hold(self, key: bytes | str, size: int) -> None:
@@ -225,10 +225,16 @@ class _FairSemaphore:
         """True if there is a place without a wait."""
         return self._free > 0
 
+    def take_free(self) -> bool:
+        """Take a place if one is free; return False if there is none."""
+        if not self._free:
+            return False
+        self._free -= 1
+        return True
+
     async def take(self, key: bytes | str) -> None:
         """Wait for a place."""
-        if self._free:
-            self._free -= 1
+        if self.take_free():
             return
         place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(key, deque()).append(place)

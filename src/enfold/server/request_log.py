@@ -89,8 +89,10 @@ class Tracing:
         try:
             await self._answer(request, receive)
         finally:
-            self._metrics.ended(scope["method"], route_of(scope), request.status, request.seconds)
-            request.log()
+            route, seconds = route_of(scope), request.seconds
+            self._metrics.ended(scope["method"], route, request.status, seconds)
+            if _log.isEnabledFor(logging.INFO):
+                request.log(route, seconds)
             current_request.reset(token)
 
     async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -147,23 +149,23 @@ class _Request:
             message = {**message, "headers": headers}
         await self._send(message)
 
-    def log(self) -> None:
+    def log(self, route: str, seconds: float) -> None:
         """Write the log line."""
-        if not _log.isEnabledFor(logging.INFO):
-            return
         caller: Caller | None = self.scope["state"].get("caller")
         fields = {
             "method": self.scope["method"],
-            "route": route_of(self.scope),
+            "route": route,
             "status": self.status or None,
-            "milliseconds": round(self.seconds * 1000, 2),
+            "milliseconds": round(seconds * 1000, 2),
             "caller": caller.name if caller is not None else None,
             **self._proxied,
         }
         handlers = _log.handlers or _all_logs.handlers
         if len(handlers) == 1 and isinstance(handlers[0], _StandardError):
             # Every request writes such a line, and a log record takes longer than the rest of it.
-            handlers[0].write_line(_line(time(), "info", _log.name, _REQUEST) | fields)
+            line = _line(time(), "info", _log.name, _REQUEST)
+            line.update(fields)
+            handlers[0].write_line(line)
         else:
             _log.info(_REQUEST, extra=fields)
 

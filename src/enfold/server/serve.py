@@ -45,6 +45,8 @@ _KEPT_BUFFER, _KEPT = 8 << 20, 16 << 20
 """Bytes: a larger freed buffer goes back to the system; at most this free memory is kept."""
 _WARM_DELAY = 1.0
 """Seconds from the start until the fastest tokenizer is loaded."""
+_NEW_OBJECTS = 10_000
+"""New objects after which garbage is collected; Python's 700 are those of a few requests."""
 SWITCH_SECONDS = 0.0005
 """Seconds for which a thread may compute before another one takes its turn."""
 _NO_UI = (
@@ -201,6 +203,7 @@ async def _serve(
         # All current objects stay: collecting garbage among them would delay requests.
         gc.collect()
         gc.freeze()
+        gc.set_threshold(_NEW_OBJECTS)
         config = uvicorn.Config(
             app.asgi,
             http=PatientProtocol,

@@ -156,12 +156,12 @@ async def test_compactions_do_not_count_as_a_history_that_keeps_changing(on: Sta
 @pytest.mark.parametrize(
     ("headers", "found"),
     [
-        ([(b"x-claude-code-session-id", ID.encode())], ID),
-        ([(b"session-id", ID.encode())], ID),
-        ([(b"session_id", ID.encode())], ID),
-        ([(b"session-id", b"main")], None),
-        ([(b"session-id", b"a b" * 20)], None),
-        ([], None),
+        ({b"x-claude-code-session-id": ID.encode()}, ID),
+        ({b"session-id": ID.encode()}, ID),
+        ({b"session_id": ID.encode()}, ID),
+        ({b"session-id": b"main"}, None),
+        ({b"session-id": b"a b" * 20}, None),
+        ({}, None),
     ],
 )
 def test_ids_are_taken_from_known_headers(headers: Any, found: str | None) -> None:

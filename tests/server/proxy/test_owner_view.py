@@ -164,7 +164,7 @@ async def test_a_title_set_by_a_person_stays(on: Stage) -> None:
     ],
 )
 def test_clients_are_named_by_their_headers(headers: dict[str, str], name: str | None) -> None:
-    assert client_name([(key.encode(), value.encode()) for key, value in headers.items()]) == name
+    assert client_name({key.encode(): value.encode() for key, value in headers.items()}) == name
 
 
 async def test_a_compression_and_a_blocked_request_are_one_log_line_each(

@@ -211,6 +211,31 @@ async def test_a_connection_is_used_again(response: bytes, body: bytes) -> None:
         assert heads[0].startswith(b"POST /base/v1/x?a=%20b HTTP/1.1\r\nhost: 127.0.0.1:")
 
 
+async def test_a_connection_is_not_used_after_it_was_idle_for_too_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("enfold.server.proxy.upstream._IDLE_SECONDS", 0.05)
+    async with _provider(OK + b"content-length: 2\r\n\r\nok", is_open=True) as (upstream, _):
+        async with upstream.call("openai", "POST", "/v1/x", [], b"{}") as reply:
+            await reply.read()
+            first = reply._connection
+        await asyncio.wait_for(first.lost.wait(), 10)
+        async with upstream.call("openai", "POST", "/v1/x", [], b"{}") as reply:
+            assert await reply.read() == b"ok"
+            assert reply._connection is not first
+
+
+async def test_silence_between_two_requests_is_no_error() -> None:
+    async with _provider(OK + b"content-length: 2\r\n\r\nok", is_open=True) as (upstream, heads):
+        upstream._servers["openai"]._read_timeout = 0.2
+        async with upstream.call("openai", "POST", "/v1/x", [], b"{}") as reply:
+            await reply.read()
+        await asyncio.sleep(0.3)
+        async with upstream.call("openai", "POST", "/v1/x", [], b"{}") as reply:
+            assert await reply.read() == b"ok"
+        assert len(heads) == 2
+
+
 async def test_the_response_to_a_head_request_has_no_body() -> None:
     async with _provider(OK + b"content-length: 2\r\n\r\n", is_open=True) as (upstream, heads):
         for _ in range(2):

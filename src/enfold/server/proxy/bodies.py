@@ -83,7 +83,7 @@ _ENDING_BYTES = 64
 _COMMA = re.compile(rb"[ \t\r\n]*,[ \t\r\n]*")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RequestBody:
     """The body of a conversation request."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
@@ -35,7 +35,7 @@ _DISCONNECT_DELAY = 0.1
 """Seconds after which the proxy starts to watch for a client that disconnects."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class HttpRequest:
     """A client's HTTP request with its whole body."""
 
@@ -296,21 +296,19 @@ _PRODUCT = re.compile(r"[A-Za-z][\w.+-]{0,39}")
 """The first word of any other user agent, such as `curl` in `curl/8.5.0`."""
 
 
-def client_name(headers: Iterable[Header]) -> str | None:
+def client_name(headers: Mapping[bytes, bytes]) -> str | None:
     """Return the name of the program that sent these headers; None if they do not tell."""
-    sent = dict(headers)
     for header, pattern, name in _BY_HEADER:
-        value = sent.get(header)
+        value = headers.get(header)
         if value is not None and (pattern is None or pattern.search(value.decode("latin-1"))):
             return name
-    return _name_of(sent.get(b"user-agent", b"").decode("latin-1"))
+    return _name_of(headers.get(b"user-agent", b"").decode("latin-1"))
 
 
-def client_session(headers: Iterable[Header]) -> str | None:
+def client_session(headers: Mapping[bytes, bytes]) -> str | None:
     """Return the session id that a client sends; None if it sends none."""
-    sent = dict(headers)
     for name in _SESSION_HEADERS:
-        if (value := sent.get(name)) is not None and _SESSION_ID.fullmatch(value):
+        if (value := headers.get(name)) is not None and _SESSION_ID.fullmatch(value):
             return value.decode()
     return None
 
@@ -328,10 +326,10 @@ def has_compacted(messages: Sequence[bytes]) -> bool:
     return False
 
 
-def client_window(client: str | None, headers: Iterable[Header]) -> int | None:
+def client_window(client: str | None, headers: Mapping[bytes, bytes]) -> int | None:
     """Return the context window that a program works with; None if it uses the model's."""
-    betas = find(headers, b"anthropic-beta") or b""
-    return None if _LONG_CONTEXT in betas else CLIENT_WINDOWS.get(client or "")
+    is_long = _LONG_CONTEXT in headers.get(b"anthropic-beta", b"")
+    return None if is_long else CLIENT_WINDOWS.get(client or "")
 
 
 @lru_cache(maxsize=1_000)

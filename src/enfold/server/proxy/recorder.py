@@ -117,7 +117,7 @@ class ResponseRecorder:
         self._on_close(self._response)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ProxiedCall:
     """A client's call of a model, and the response to it."""
 
@@ -234,7 +234,7 @@ def _usage_events(calls: Sequence[ProxiedCall]) -> list[UsageEvent]:
     return [call.usage_event(prices_of) for call in calls]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CompletedRequest:
     """A request with all messages that it continues from."""
 

@@ -181,7 +181,8 @@ class Proxy:
             return None, NOT_UNDERSTOOD
         if not isinstance(model, str):
             return None, NOT_UNDERSTOOD
-        client, session = client_name(http.headers), client_session(http.headers)
+        sent = dict(http.headers)
+        client, session = client_name(sent), client_session(sent)
         if session is not None:
             namespace = await self._conversations.namespace_of(namespace, session)
         request = ProxyRequest(
@@ -189,7 +190,7 @@ class Proxy:
             f"{http.wire.provider}:{model}",
             namespace,
             client,
-            client_window(client, http.headers),
+            client_window(client, sent),
             session,
             name,
             may_recall=not http.wire.is_array_stream(http.path),
@@ -379,19 +380,20 @@ async def relay_response(
     recorder: ResponseRecorder | None = None,
 ) -> None:
     """Relay the response to the client, with more headers, and record it on the way."""
-    await client.start(response.status, [*response.headers, *headers], response.length)
+    length = response.length
+    await client.start(response.status, [*response.headers, *headers], length)
     held: list[bytes] = []
-    bytes_left = response.length
+    bytes_left = -1 if length is None else length
     try:
         async for chunk in response.chunks():
-            bytes_left = None if bytes_left is None else bytes_left - len(chunk)
+            bytes_left -= len(chunk)
             # The last chunk is sent together with the end: a short response takes one write.
-            if (recorder is not None and recorder.feed(chunk)) or bytes_left == 0:
+            if (recorder is not None and recorder.feed(chunk)) or not bytes_left:
                 held.append(chunk)
             else:
                 await client.write(chunk)
         if recorder is not None:
-            if _may_be_broken_off(response) and not recorder.is_complete():
+            if length is None and _may_be_broken_off(response) and not recorder.is_complete():
                 raise response.broken_off()
             await recorder.finish()
     finally:

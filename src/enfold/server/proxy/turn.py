@@ -116,7 +116,7 @@ def _no_connection() -> None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ProxyRequest:
     """A conversation request of a client."""
 
@@ -153,7 +153,7 @@ class ProxyRequest:
         return Sender(self.model, self.client, self.window, session, compacted)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ForwardedRequest:
     """The body to forward, and the facts that the client is told in headers."""
 
@@ -168,7 +168,7 @@ class ForwardedRequest:
     """None where the model has no recall tool."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RequestAnalysis:
     """A request that is recognised and counted, with the decision about it."""
 

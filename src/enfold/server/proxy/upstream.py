@@ -55,7 +55,7 @@ _CONNECT_SECONDS = 30.0
 _NEXT_ADDRESS_SECONDS = 0.25
 """Seconds after which the next address of a server is tried, too."""
 _IDLE_SECONDS = 15.0
-"""Seconds for which an unused connection stays open."""
+"""Seconds after which an unused connection is not used again; it is closed soon after."""
 _OF_PROVIDERS_SITE = (
     b"access-control-",
     b"alt-svc",
@@ -151,7 +151,11 @@ class _Connection(asyncio.Protocol):
         self._idle = idle
         self._read_timeout = read_timeout
         self._loop = asyncio.get_running_loop()
-        self._closing: asyncio.TimerHandle | None = None
+        self.idle_since = 0.0
+        """The loop's time when it was last used."""
+        self._clock: asyncio.TimerHandle | None = None
+        """Ends a response that does not arrive. One timer serves all waits of a connection."""
+        self._waiting_since = 0.0
         self._waiter: asyncio.Future[None] | None = None
         self._is_full = False
         """True while the transport takes no more of the request."""
@@ -216,19 +220,13 @@ class _Connection(asyncio.Protocol):
             and not (self._is_paused or self._transport.is_closing())
         ):
             self._chunks, self.is_reused = [], True
+            self.idle_since = self._loop.time()
             self._idle.append(self)
-            self._closing = self._loop.call_later(_IDLE_SECONDS, self._transport.close)
         else:
             self._transport.abort()
 
-    def take(self) -> None:
-        """Use the idle connection again."""
-        if self._closing is not None:
-            self._closing.cancel()
-
     def close(self) -> None:
         """Close the connection."""
-        self.take()
         self._transport.abort()
 
     async def _wait(self) -> None:
@@ -236,15 +234,25 @@ class _Connection(asyncio.Protocol):
         if self._error is not None:
             raise self._error
         self._waiter = self._loop.create_future()
-        timer = None
         if self._read_timeout is not None:
-            timer = self._loop.call_later(self._read_timeout, self._fail, _SILENT, "no data")
+            self._waiting_since = self._loop.time()
+            if self._clock is None:
+                self._clock = self._loop.call_later(self._read_timeout, self._check_silence)
         try:
             await self._waiter
         finally:
             self._waiter = None
-            if timer is not None:
-                timer.cancel()
+
+    def _check_silence(self) -> None:
+        """Fail if nothing has arrived in time. Without a wait, the next one starts the timer."""
+        self._clock = None
+        if self._waiter is None or self._read_timeout is None:
+            return
+        left = self._waiting_since + self._read_timeout - self._loop.time()
+        if left > 0:
+            self._clock = self._loop.call_later(left, self._check_silence)
+        else:
+            self._fail(_SILENT, "no data")
 
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
@@ -274,7 +282,8 @@ class _Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         if self in self._idle:
             self._idle.remove(self)
-        self.take()
+        if self._clock is not None:
+            self._clock.cancel()
         self.lost.set()
         if self.status and not self.is_complete and not self.is_chunked and self.length is None:
             self.is_complete = exc is None  # the end of the connection is the end of the body
@@ -327,7 +336,7 @@ class _Connection(asyncio.Protocol):
             self.is_complete = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class UpstreamResponse:
     """A provider's response that is still arriving."""
 
@@ -345,7 +354,7 @@ class UpstreamResponse:
     def ends_with_connection(self) -> bool:
         """True if only the end of the connection ends the body: it may have been broken off."""
         is_chunked = self._connection.is_chunked
-        return self.length is None and not is_chunked and self.status not in WITHOUT_BODY
+        return not is_chunked and self.status not in WITHOUT_BODY and self.length is None
 
     def broken_off(self) -> UnavailableError:
         """Return the error for a body that ended before the reply did."""
@@ -409,6 +418,7 @@ class _UpstreamServer:
         self._url = url
         self._read_timeout = read_timeout
         self._idle: list[_Connection] = []
+        self._sweeping: asyncio.TimerHandle | None = None
 
     @cached_property
     def address(self) -> _Address:
@@ -417,11 +427,14 @@ class _UpstreamServer:
 
     async def connection(self, *, is_new: bool = False) -> _Connection:
         """Return the connection that was used last, or a new one."""
+        address, loop = self.address, asyncio.get_running_loop()
         if self._idle and not is_new:
             connection = self._idle.pop()
-            connection.take()
-            return connection
-        address, loop = self.address, asyncio.get_running_loop()
+            if loop.time() - connection.idle_since < _IDLE_SECONDS:
+                return connection
+            connection.close()
+        if self._sweeping is None:
+            self._sweeping = loop.call_later(_IDLE_SECONDS, self._sweep)
         async with asyncio.timeout(_CONNECT_SECONDS):
             found = await loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
             opened = await start_connection(found, happy_eyeballs_delay=_NEXT_ADDRESS_SECONDS)
@@ -434,8 +447,19 @@ class _UpstreamServer:
             )
         return connection
 
+    def _sweep(self) -> None:
+        """Close connections that are idle for too long, and do so again later."""
+        loop = asyncio.get_running_loop()
+        oldest = loop.time() - _IDLE_SECONDS
+        for connection in [each for each in self._idle if each.idle_since <= oldest]:
+            self._idle.remove(connection)
+            connection.close()
+        self._sweeping = loop.call_later(_IDLE_SECONDS, self._sweep)
+
     async def close(self) -> None:
         """Close the connections that are not used."""
+        if self._sweeping is not None:
+            self._sweeping.cancel()
         closed = tuple(self._idle)
         for connection in closed:
             connection.close()
