@@ -438,8 +438,7 @@ def _without_quoted(sentence: str, placeholder: str = _PLACEHOLDER) -> str:
 def cue_score(sentence: str) -> float:
     """Return how much a sentence looks like a rule by its cues alone."""
     bare = _without_quoted(sentence)
-    asks = sentence.rstrip(_CLOSING).endswith(_QUESTION_ENDS)
-    return _rule_score(_cues_of(bare, _tokens(bare)), asks=asks)
+    return _rule_score(_cues_of(bare, _tokens(bare)), asks=_asks(sentence))
 
 
 def find_rules(text: str) -> tuple[RuleSpan, ...]:
@@ -680,7 +679,7 @@ def _judge(sentence: str, usual: str, wanted: float) -> tuple[_Cues, _Judgement]
 def _judgement(sentence: str, tokens: list[str], cues: _Cues, wanted: float) -> _Judgement:
     if not tokens:
         return _Judgement(None)
-    asks = sentence.rstrip(_CLOSING).endswith(_QUESTION_ENDS)
+    asks = _asks(sentence)
     kind: RuleKind | None = None
     likely = -math.inf
     needed = _RULE if cues.size <= _LONG else _RULE + 1
@@ -697,6 +696,10 @@ def _judgement(sentence: str, tokens: list[str], cues: _Cues, wanted: float) -> 
         kind == "rule" or cues.any("generic", "wish", "lasting")
     )
     return _Judgement(kind, points_back, announces, likely)
+
+
+def _asks(sentence: str) -> bool:
+    return sentence.rstrip(_CLOSING).endswith(_QUESTION_ENDS)
 
 
 def _names_rule(sentence: str) -> bool:
@@ -1042,20 +1045,51 @@ class _RulesInForce:
     def __init__(self) -> None:
         self._subjects: dict[_Place, _Subject] = {}
         self._places: dict[_Subject, list[_Place]] = {}
-        self._by_term: dict[str, dict[_Subject, None]] = defaultdict(dict)
+        self._by_term: dict[tuple[bool, str], dict[_Subject, None]] = defaultdict(dict)
+        """By a term, apart for rules that forbid and rules that demand."""
+        self._by_thing: dict[frozenset[str], set[_Subject]] = defaultdict(set)
+        """Rules that demand, by the terms that are no values."""
 
     def add(self, place: _Place, subject: _Subject) -> None:
         self._subjects[place] = subject
         self._places.setdefault(subject, []).append(place)
         for term in subject.terms:
-            subjects = self._by_term[term]
+            subjects = self._by_term[subject.forbids, term]
             subjects.pop(subject, None)
             subjects[subject] = None  # the newest are last
+        if not subject.forbids:
+            self._by_thing[_thing(subject)].add(subject)
 
-    def about(self, terms: frozenset[str]) -> set[_Subject]:
+    def about(
+        self, terms: frozenset[str], forbidding: tuple[bool, ...] = (False, True)
+    ) -> set[_Subject]:
         """Return the newest subjects that share a term with these."""
-        found = (reversed(self._by_term[term]) for term in terms if term in self._by_term)
+        keys = ((forbids, term) for forbids in forbidding for term in terms)
+        found = (reversed(self._by_term[key]) for key in keys if key in self._by_term)
         return {subject for each in found for subject in islice(each, _MOST_SUBJECTS)}
+
+    def replaced_by(self, new: _Subject, *, changes: bool) -> set[_Subject]:
+        """Return the rules that a new one reverses or sets to another value."""
+        terms = new.terms
+        replaced = {
+            old
+            for old in self.about(terms, (not new.forbids,))
+            if len(terms & old.terms) * 4 >= len(old.terms) * 3
+        }
+        if new.forbids:
+            return replaced
+        alike = set(self._by_thing.get(_thing(new), ()))
+        if changes:
+            alike |= {
+                old
+                for old in self.about(terms, (False,))
+                if len(old.terms - terms) <= min(len(terms & old.terms), _MAX_DROPPED)
+            }
+        return replaced | {
+            old
+            for old in alike
+            if terms & old.terms and not (terms <= old.terms or old.terms <= terms)
+        }
 
     def remove(self, subjects: Iterable[_Subject]) -> list[_Place]:
         """Remove the rules with these subjects; return where they were stated."""
@@ -1063,7 +1097,9 @@ class _RulesInForce:
         for place in gone:
             subject = self._subjects.pop(place)
             for term in subject.terms:
-                self._by_term[term].pop(subject, None)
+                self._by_term[subject.forbids, term].pop(subject, None)
+            if not subject.forbids:
+                self._by_thing[_thing(subject)].discard(subject)
         return gone
 
     def remove_last(self) -> list[_Place]:
@@ -1170,12 +1206,11 @@ def _withdraw(
     if "instead" in cues and not named and new and new.forbids:
         named = terms  # "no longer" forbids what an old rule demands
     changes = cues.any("lasting", "correct", "instead")
-    return in_force.remove(
-        old
-        for old in in_force.about(named | terms if new else named)
-        if (named and len(named & old.terms) * 2 >= len(named))
-        or (new and _replaces(new, old, changes=changes))
-    )
+    replaced = in_force.replaced_by(new, changes=changes) if new else set[_Subject]()
+    if named:
+        found = in_force.about(named | terms if new else named)
+        replaced |= {old for old in found if len(named & old.terms) * 2 >= len(named)}
+    return in_force.remove(replaced)
 
 
 def _covers(terms: frozenset[str], old: frozenset[str]) -> bool:
@@ -1184,20 +1219,10 @@ def _covers(terms: frozenset[str], old: frozenset[str]) -> bool:
     return shared > 0 and (shared * 2 >= len(terms) or shared * 3 >= len(old) * 2)
 
 
-def _replaces(new: _Subject, old: _Subject, *, changes: bool) -> bool:
-    """Return True if a new rule sets the same thing as an old one to another value."""
-    shared = new.terms & old.terms
-    if not shared:
-        return False
-    if new.forbids != old.forbids:
-        return len(shared) * 4 >= len(old.terms) * 3
-    added, dropped = new.terms - shared, old.terms - shared
-    if new.forbids or not added or not dropped:
-        return False
+def _thing(subject: _Subject) -> frozenset[str]:
+    """Return the terms of a subject that are no values: two rules that share them set one thing."""
     values = _tables().values
-    if all(term.isdigit() or term in values for term in added | dropped):
-        return True
-    return changes and len(dropped) <= min(len(shared), _MAX_DROPPED)
+    return frozenset(term for term in subject.terms if not (term.isdigit() or term in values))
 
 
 @lru_cache(maxsize=16_384)
