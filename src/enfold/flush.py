@@ -51,13 +51,9 @@ class Flush:
 
 
 def _deliveries(db: Database, entries: Sequence[OutboxEntry]) -> list[Delivery]:
+    messages = tree.get_all(db, entries[0].session, [entry.message for entry in entries])
     return [
-        Delivery(
-            entry.id,
-            entry.session,
-            tree.get(db, entry.session, entry.message),
-            attempt=entry.attempts,
-        )
+        Delivery(entry.id, entry.session, messages[entry.message], attempt=entry.attempts)
         for entry in entries
     ]
 

@@ -32,13 +32,13 @@ from enfold.engine.state import (
     is_done_since,
     keeping,
     message_of,
+    new_bodies,
     prompt_variant,
     read_model,
     read_session_settings,
     read_state,
     retention_of,
     search_text,
-    uncounted_bodies,
     view_of,
     whole_text,
 )
@@ -622,8 +622,8 @@ class Session:
         def read(_new: Sequence[object], _tokenizer: Tokenizer) -> tuple[View, Decision]:
             return decide_for(state, model, options, recent_views.get(self.key))
 
-        uncounted = uncounted_bodies(state.rows, model.tokenizer, recent_views.get(self.key))
-        new = (*options.pending, options.system, *uncounted)
+        stored = new_bodies(state.rows, model.tokenizer, recent_views.get(self.key))
+        new = (*options.pending, options.system, *stored)
         view, decision = await count_async(read, new, model.tokenizer)
         if not without:
             recent_views.put(self.key, RecentView(state.rows, view))

@@ -291,16 +291,12 @@ class RecentViews:
             self._tokens -= dropped.view.tokens
 
 
-def uncounted_bodies(rows: ViewRows, tokenizer: str, earlier: RecentView | None) -> list[bytes]:
-    """Return the bodies of new messages in the view that another tokenizer has counted."""
+def new_bodies(rows: ViewRows, tokenizer: str, earlier: RecentView | None) -> list[bytes]:
+    """Return the bodies of the messages that `view_of` decodes, and counts if need be."""
     shown: Sequence[ViewRow] = (*rows.shown, *rows.after)
     if earlier is not None and earlier.first_of(rows, tokenizer):
         shown = rows.after[len(earlier.rows.after) :]
-    return [
-        row.body
-        for row in shown
-        if not isinstance(row, SummaryPlace) and row.tokenizer != tokenizer
-    ]
+    return [row.body for row in shown if not isinstance(row, SummaryPlace)]
 
 
 def _settled(rows: ViewRows, entries: int) -> int:

@@ -263,6 +263,16 @@ def get(db: Database, session: SessionKey, id: str) -> StoredMessage:
     return _message(row)
 
 
+def get_all(db: Database, session: SessionKey, ids: Sequence[str]) -> dict[str, StoredMessage]:
+    """Return the messages with these ids; raise `NotFoundError` if one is missing."""
+    rows = db.rows("messages_by_id", session=session, ids=dump_text(list(ids)))
+    found = {message.id: message for message in map(_read_message, rows)}
+    for id in ids:
+        if id not in found:
+            raise message_not_found(id)
+    return found
+
+
 def on_branch(db: Database, session: SessionKey, id: str, tip: str | None = None) -> StoredMessage:
     """Return a message of the branch that ends at the tip, by default the current branch."""
     message = get(db, session, id)

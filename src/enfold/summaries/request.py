@@ -22,7 +22,7 @@ from enfold.history import cut_points
 from enfold.jsontext import dump_text
 from enfold.messages import Attachment, Data, Message, Part, Text, ToolCall, ToolResult
 from enfold.summaries.fence import escape, readings
-from enfold.tokens import get
+from enfold.tokens import compute_async, get
 
 Style: TypeAlias = Literal["default", "agent", "code", "concise", "detailed"]
 
@@ -397,7 +397,7 @@ async def summarize_parts(
     read = 0
     for number, part in enumerate(parts, 1):
         request = part if summary is None else replace(part, previous=summary.text)
-        key = _key_of(author, request) if stored is not None else ""
+        key = await compute_async(_key_of, author, request) if stored is not None else ""
         kept = await stored.get(key) if stored is not None else None
         if kept is None:
             if watch is not None and watch.on_part is not None:

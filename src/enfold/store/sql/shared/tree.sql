@@ -21,6 +21,11 @@ SELECT {message_columns}
 FROM chat_messages AS m LEFT JOIN chat_messages AS p ON p.seq = m.parent
 WHERE m.id = :id AND m.session + 0 = :session
 
+-- name: messages_by_id
+SELECT {message_columns}
+FROM chat_messages AS m LEFT JOIN chat_messages AS p ON p.seq = m.parent
+WHERE m.session + 0 = :session AND m.id IN {ids}
+
 -- name: insert_message
 INSERT INTO chat_messages
     (seq, session, parent, jump, depth, path_tokens, id, content_hash, digest, role, dialect,
