@@ -112,6 +112,19 @@ def test_a_summary_of_few_words_shares_one_with_them() -> None:
     assert fault_of("Fine.", SummaryRequest((user("Where?"),))) == ""
 
 
+def test_words_of_a_very_long_talk_are_found_wherever_they_occur() -> None:
+    """Only a sample of its messages is read; the names below are not in it."""
+    words = [f"w{number}x" for number in range(300)]
+    talk = [user(" ".join(words[number % 200 :][:100] * 10)) for number in range(800)]
+    names = [f"berth{number}q" for number in range(12)]
+    for place, name in enumerate(names):
+        talk[101 + 51 * place] = user(name)
+    request = SummaryRequest(tuple(talk), max_tokens=400)
+    assert fault_of(f"They asked for {', '.join(names)}.", request) == ""
+    strangers = ", ".join(f"quay{number}z" for number in range(12))
+    assert fault_of(f"They asked for {strangers}.", request)
+
+
 LONG = (
     "## Context\n- The map is lost. It was blue.\n\n## Key Points\n- Anna looked in the drawer. "
     "Ben looked in the attic. Carla asked Dr. Weiss. Nobody has seen it.\n- It is old.\n\n"

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import chain
 from typing import NamedTuple
@@ -53,8 +53,9 @@ _SAME_LANGUAGE = 0.08
 
 A summary in another language shares names, numbers and identifiers with its input and few other
 words, so its coverage says nothing."""
-_SAMPLES = (20_000, 200_000)
-"""Characters. Of a longer input every n-th message is read first, a few of them and then more."""
+_SAMPLES = (20_000, 200_000, 2_000_000)
+"""Characters. Of a longer input every n-th message is read, a few of them first. In the others
+only words of the answer are looked for, if the last sample does not have them."""
 _VARIETY = 0.6
 """A text of n words has at least n to this power different words."""
 _LONG_SENTENCE = 40
@@ -137,17 +138,26 @@ def fault_of(text: str, request: SummaryRequest) -> str:
         return f"the answer repeats {len(distinct):,} words over {len(words):,}"
     given = (*texts(request.messages), *filter(None, (request.previous,)))
     length = sum(map(len, given))
-    for sample in _SAMPLES:
-        if length < 2 * sample:
+    fault = ""
+    # Roles alternate in most conversations; an odd step reads both.
+    for step in dict.fromkeys(length // sample | 1 for sample in _SAMPLES):
+        source = _Vocabulary.of(given[::step], distinct)
+        if 1 < step == length // _SAMPLES[-1] | 1:
+            missing = [word for word in distinct if source.rarity(word) is None]
+            source.counts.update(_occurring(missing, given))
+        total = source.total_evidence(_prompt_words(request.prompt))
+        fault = _fault_against(words, request, source, total)
+        if not fault and total >= _MIN_INPUT_EVIDENCE:
             break
-        # A summary of the whole shares words with any part of it that gives a measure.
-        part = _Vocabulary.of(given[:: length // sample], distinct)
-        total = part.total_evidence(_prompt_words(request.prompt))
-        if total >= _MIN_INPUT_EVIDENCE and not _fault_against(words, request, part, total):
-            return ""
-    source = _Vocabulary.of(given, distinct)
-    total = source.total_evidence(_prompt_words(request.prompt))
-    return _fault_against(words, request, source, total)
+    return fault
+
+
+def _occurring(words: Iterable[str], given: Sequence[str]) -> Iterator[str]:
+    """Yield the words that occur in a text; each is looked for until it is found."""
+    lower = [text.lower() for text in given]
+    for word in words:
+        if any(word in texts_of_terms(text) for text in lower if word in text):
+            yield word
 
 
 def _fault_against(
