@@ -6,14 +6,15 @@ import shutil
 import subprocess
 import tarfile
 from pathlib import Path
+from typing import Literal
 
 import pytest
-from playwright.async_api import Browser, Page, expect
+from playwright.async_api import Page, expect
 
 from tests.cli.processes import ROOT
 from tests.server.processes import Process
 from tests.ui.api_client import Api, talk
-from tests.ui.browser import window
+from tests.ui.browser import Watch
 
 AXE = "axe-core@4.14.0"
 CACHE = ROOT / ".cache" / "axe"
@@ -31,7 +32,13 @@ PAGES = (
     "/settings/access",
     "/nowhere",
 )
-_RUN = "axe.run(document, {resultTypes: ['violations']})"
+_EVERY_RULE = "axe.run(document, {resultTypes: ['violations']})"
+_COLOUR_RULES = (
+    "axe.run(document, {resultTypes: ['violations'], "
+    "runOnly: {type: 'rule', values: ['color-contrast', 'link-in-text-block']}})"
+)
+_TRANSITIONS_END = """Promise.allSettled(document.getAnimations()
+    .filter(each => each instanceof CSSTransition).map(each => each.finished))"""
 
 
 @pytest.fixture(scope="session")
@@ -59,74 +66,83 @@ def axe() -> str:
 
 
 async def serious(page: Page, axe: str) -> list[str]:
-    """Return the critical and serious findings of a page."""
+    """Return the critical and serious findings of a page, in light and dark mode.
+
+    Only the rules about colours depend on the mode.
+    """
     await page.evaluate(axe)
-    found = await page.evaluate(_RUN)
+    found = (await page.evaluate(_EVERY_RULE))["violations"]
+    await _show(page, "dark")
+    found += (await page.evaluate(_COLOUR_RULES))["violations"]
+    await _show(page, "light")
     return [
         f"{page.url} {rule['id']}: {node['html'][:200]}"
-        for rule in found["violations"]
+        for rule in found
         if rule["impact"] in {"critical", "serious"}
         for node in rule["nodes"]
     ]
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+async def _show(page: Page, mode: Literal["light", "dark"]) -> None:
+    """Change the mode of an open page, and wait until every colour has changed."""
+    await page.emulate_media(color_scheme=mode)
+    await expect(page.locator(f"body.body--{mode}")).to_be_attached()
+    await page.evaluate(_TRANSITIONS_END)
+
+
 async def test_axe_finds_nothing_serious_on_any_page(
-    browser: Browser, server: Process, api: Api, axe: str, dark: bool
+    watched: tuple[Page, Watch], server: Process, api: Api, axe: str
 ) -> None:
     api.model("test:small", max_input=8_000, max_output=1_000, retention_tokens=300)
     api.session("read", *talk(30), model="test:small", title="Read aloud")
-    async with window(browser, dark=dark) as (page, watch):
-        watch.expected = ("404",)
-        found: list[str] = []
-        for path in PAGES:
-            await page.goto(server.address + path)
-            await expect(page.get_by_role("heading", level=1)).to_be_visible()
-            await page.wait_for_load_state("networkidle")
-            found += await serious(page, axe)
-        assert not found, "\n".join(found)
-
-
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-async def test_axe_finds_nothing_serious_in_dialogs_and_on_a_compressed_session(
-    browser: Browser, server: Process, api: Api, axe: str, dark: bool
-) -> None:
-    name = "dark" if dark else "light"
-    api.model("test:small", max_input=8_000, max_output=1_000, retention_tokens=300)
-    path = api.session(name, *talk(30), model="test:small", title="Read aloud")
-    api.compress(name)
-    api.append(name, *talk(30))
-    async with window(browser, dark=dark) as (page, _):
-        found: list[str] = []
+    page, watch = watched
+    watch.expected = ("404",)
+    found: list[str] = []
+    for path in PAGES:
         await page.goto(server.address + path)
-        for button, dialog in (
-            ("Explain", "Context"),
-            ("Pinned messages", "Pinned messages"),
-            ("Summarize", "Summarize conversation history"),
-        ):
-            await page.get_by_role("button", name=button).first.click()
-            opened = page.get_by_role("dialog", name=dialog)
-            await expect(opened).to_be_visible()
-            await page.wait_for_load_state("networkidle")
-            found += await serious(page, axe)
-            await page.keyboard.press("Escape")
-            await expect(opened).to_be_hidden()
-        await page.keyboard.press("Control+k")
-        await expect(page.get_by_role("dialog")).to_be_visible()
+        await expect(page.get_by_role("heading", level=1)).to_be_visible()
+        await page.wait_for_load_state("networkidle")
         found += await serious(page, axe)
-        for changes in (f"{path}/changes/{api.summaries(name)[0]['id']}", f"{path}/history"):
-            await page.goto(server.address + changes)
-            await expect(page.get_by_role("heading", level=1)).to_be_visible()
-            await page.wait_for_load_state("networkidle")
-            found += await serious(page, axe)
-        assert not found, "\n".join(found)
+    assert not found, "\n".join(found)
+
+
+async def test_axe_finds_nothing_serious_in_dialogs_and_on_a_compressed_session(
+    page: Page, server: Process, api: Api, axe: str
+) -> None:
+    api.model("test:small", max_input=8_000, max_output=1_000, retention_tokens=300)
+    path = api.session("dialogs", *talk(30), model="test:small", title="Read aloud")
+    api.compress("dialogs")
+    api.append("dialogs", *talk(30))
+    found: list[str] = []
+    await page.goto(server.address + path)
+    for button, dialog in (
+        ("Explain", "Context"),
+        ("Pinned messages", "Pinned messages"),
+        ("Summarize", "Summarize conversation history"),
+    ):
+        await page.get_by_role("button", name=button).first.click()
+        opened = page.get_by_role("dialog", name=dialog)
+        await expect(opened).to_be_visible()
+        await page.wait_for_load_state("networkidle")
+        found += await serious(page, axe)
+        await page.keyboard.press("Escape")
+        await expect(opened).to_be_hidden()
+    await page.keyboard.press("Control+k")
+    await expect(page.get_by_role("dialog")).to_be_visible()
+    found += await serious(page, axe)
+    for changes in (f"{path}/changes/{api.summaries('dialogs')[0]['id']}", f"{path}/history"):
+        await page.goto(server.address + changes)
+        await expect(page.get_by_role("heading", level=1)).to_be_visible()
+        await page.wait_for_load_state("networkidle")
+        found += await serious(page, axe)
+    assert not found, "\n".join(found)
 
 
 async def test_a_missing_page_says_so_and_leads_back(
-    watched: tuple[Page, object], server: Process
+    watched: tuple[Page, Watch], server: Process
 ) -> None:
     page, watch = watched
-    watch.expected = ("404",)  # type: ignore[attr-defined]
+    watch.expected = ("404",)
     answer = await page.goto(f"{server.address}/nowhere")
     assert answer is not None
     assert answer.status == 404
