@@ -4,6 +4,7 @@ A new interpreter spends one to four seconds of processor time on imports before
 One loaded process for each test process is enough: it imports modules, calls none of their
 functions, and forks for every program that a test starts. The fork gets the streams, arguments,
 variables and folder of the program, and runs `python -m enfold.cli` as a new interpreter would.
+The loaded process ends with the test process, even if that is killed, and its forks end with it.
 
 This file is also the program of the loaded process.
 """
@@ -11,6 +12,7 @@ This file is also the program of the loaded process.
 from __future__ import annotations
 
 import atexit
+import ctypes
 import gc
 import io
 import json
@@ -28,7 +30,7 @@ from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 MODULES = (
     "anyio._backends._asyncio",
@@ -57,6 +59,8 @@ MODULES = (
 _AT_START = ("PYTHON", "LC_", "LANG")
 """How variables begin that an interpreter reads when it starts."""
 _NUMBER = struct.Struct("i")
+_SIGNAL_AT_PARENTS_END = 1
+"""The option of `prctl` in Linux; other systems have none."""
 
 
 class ForkedProgram:
@@ -97,31 +101,21 @@ class ForkedProgram:
         return int(_NUMBER.unpack(_received(self._line, _NUMBER.size))[0])
 
 
-Started: TypeAlias = ForkedProgram | subprocess.Popen[bytes]
-
-
 def start(
     arguments: Sequence[str],
     streams: tuple[int, int, int],
     variables: Mapping[str, str],
     *,
     new_session: bool = False,
-) -> Started:
+) -> ForkedProgram:
     """Start `enfold` with arguments, standard streams and variables.
 
-    A new interpreter runs it if the system cannot fork or a variable would change the interpreter.
+    A new interpreter runs it if a variable would change the interpreter.
     """
-    if not hasattr(os, "fork") or _of_interpreter(variables) != _of_interpreter(_variables()):
-        stdin, stdout, stderr = streams
-        return subprocess.Popen(
-            [sys.executable, "-m", "enfold.cli", *arguments],
-            stdin=stdin,
-            stdout=stdout,
-            stderr=stderr,
-            env=variables,
-            start_new_session=new_session,
-        )
-    return _ask(_loaded_process(os.getpid()), arguments, streams, variables, new_session)
+    loaded = _loaded_process(os.getpid())
+    new_interpreter = _of_interpreter(variables) != _of_interpreter(_variables())
+    options = {"new_session": new_session, "new_interpreter": new_interpreter}
+    return _ask(loaded, arguments, streams, variables, **options)
 
 
 def shell_command() -> tuple[str, int]:
@@ -135,13 +129,13 @@ def _ask(
     arguments: Sequence[str],
     streams: tuple[int, int, int],
     variables: Mapping[str, str],
-    new_session: bool = False,
+    **options: bool,
 ) -> ForkedProgram:
     asked = {
         "arguments": list(arguments),
         "variables": dict(variables),
         "folder": str(Path.cwd()),
-        "new_session": new_session,
+        **options,
     }
     ours, theirs = socket.socketpair()
     with theirs:
@@ -165,7 +159,7 @@ def _variables() -> Mapping[str, str]:
 
 @cache
 def _loaded_process(_: int) -> socket.socket:
-    """Start the loaded process of a test process; it ends when its socket is closed."""
+    """Start the loaded process of a test process."""
     ours, theirs = socket.socketpair()
     with theirs:
         number = theirs.fileno()
@@ -199,8 +193,11 @@ def _fork_on_request(asking: socket.socket) -> socket.socket:
     signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    test_process = [os.pidfd_open(os.getppid())] if hasattr(os, "pidfd_open") else []
     while True:
-        ready = select.select([asking.fileno(), wake], [], [])[0]
+        ready = select.select([asking.fileno(), wake, *test_process], [], [])[0]
+        if set(test_process) & set(ready):
+            os._exit(0)
         if wake in ready:
             os.read(wake, 4096)
             _report_ends(lines)
@@ -212,12 +209,8 @@ def _fork_on_request(asking: socket.socket) -> socket.socket:
         line = socket.socket(fileno=numbers[0])
         pid = os.fork()
         if pid == 0:
-            signal.set_wakeup_fd(-1)
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-            for place, number in enumerate(numbers[1:]):
-                os.dup2(number, place)
-            for number in (*numbers[1:], wake, woken, asking.detach()):
+            _enter_fork(numbers[1:])
+            for number in (wake, woken, asking.detach(), *test_process):
                 os.close(number)
             for other in lines.values():
                 other.close()
@@ -226,6 +219,18 @@ def _fork_on_request(asking: socket.socket) -> socket.socket:
             os.close(number)
         lines[pid] = line
         _tell(line, pid)
+
+
+def _enter_fork(streams: Sequence[int]) -> None:
+    """Take the streams and the usual signals; let this process end with the loaded one."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_SIGNAL_AT_PARENTS_END, signal.SIGKILL)
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for place, number in enumerate(streams):
+        os.dup2(number, place)
+        os.close(number)
 
 
 def _report_ends(lines: dict[int, socket.socket]) -> None:
@@ -247,8 +252,12 @@ def _become(line: socket.socket) -> None:
     (size,) = _NUMBER.unpack(_received(line, _NUMBER.size))
     asked: dict[str, Any] = json.loads(_received(line, size))
     line.close()
-    if asked["new_session"]:
+    if asked.get("new_session"):
         os.setsid()
+    if asked.get("new_interpreter"):
+        os.chdir(asked["folder"])
+        command = [sys.executable, "-m", "enfold.cli", *asked["arguments"]]
+        os.execve(sys.executable, command, asked["variables"])
     os.environ.clear()
     os.environ.update(asked["variables"])
     paths = os.environ["PYTHONPATH"].split(os.pathsep)

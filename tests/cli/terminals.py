@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from tests.cli.processes import environment
-from tests.forked_programs import Started, start
+from tests.forked_programs import ForkedProgram, start
 
 _PATIENCE = 60.0
 """Seconds; how long a busy machine may take, not how long it should."""
@@ -22,7 +22,7 @@ _PATIENCE = 60.0
 class Terminal:
     """Both ends of the terminal: its output and its input."""
 
-    process: Started
+    process: ForkedProgram
     ours: int
     shown: bytes = b""
 

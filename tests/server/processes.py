@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import IO
 
 from tests.cli.processes import environment
-from tests.forked_programs import Started, start
+from tests.forked_programs import ForkedProgram, start
 
 
 @dataclass
 class Process:
     """A server that runs."""
 
-    started: Started
+    started: ForkedProgram
     stderr: IO[str]
     address: str = ""
     stderr_lines: list[str] = field(default_factory=list)
