@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -190,6 +191,19 @@ def test_a_browser_that_is_there_is_enough(machine: Machine) -> None:
     machine.add("chromium", "#!/bin/sh\n")
     assert machine.set_up("browser").returncode == 0
     assert not [line for line in machine.noted() if "playwright" in line]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root installs packages of the system")
+def test_a_faster_browser_is_asked_for_once(machine: Machine) -> None:
+    machine.add_python("python3", "3.12")
+    machine.add("chromium", "#!/bin/sh\n")
+    machine.add("apt-get", f'#!/bin/sh\necho "$*" >>"{machine.notes}"\n[ "$3" = update ]\n')
+    assert machine.set_up("browser").returncode == 0
+    update, install = machine.noted()[-2:]
+    assert update.endswith("update")
+    assert install.endswith("chromium-headless-shell")
+    assert machine.set_up("browser").returncode == 0
+    assert machine.noted() == []
 
 
 def test_without_a_browser_one_is_fetched(machine: Machine) -> None:

@@ -22,7 +22,13 @@ from playwright.async_api import (
     Request,
 )
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+NAMES = (
+    "chromium-headless-shell",  # needs a quarter less processor time than the others
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+)
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
