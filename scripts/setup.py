@@ -43,7 +43,7 @@ BROWSERS = (
     "google-chrome",
     "google-chrome-stable",
 )
-"""Browsers for the tests of the web UI. The first one needs a quarter less processor time; it and
+"""Browsers for the tests of the web UI. The first one loads pages with less processor time; it and
 the second are packages of that name."""
 BROWSER_STAMP = VENV / "enfold-browser"
 """A file that exists after the first attempt to install a browser."""

@@ -23,7 +23,7 @@ from playwright.async_api import (
 )
 
 NAMES = (
-    "chromium-headless-shell",  # needs a quarter less processor time than the others
+    "chromium-headless-shell",  # loads pages with less processor time than the others
     "chromium",
     "chromium-browser",
     "google-chrome",
