@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import sys
+from unicodedata import category
 
 import pytest
 from hypothesis import assume, given
@@ -13,6 +15,7 @@ from enfold.text.words import (
     LONGEST_TERM,
     MOST_PHRASES,
     Phrase,
+    _unicode_word,
     fold,
     parts_of,
     phrases_of,
@@ -167,3 +170,8 @@ def test_a_term_is_found_at_its_place(before: str, word: str, after: str) -> Non
         )
     else:
         assert phrase.terms in windows
+
+
+def test_every_mark_belongs_to_its_word() -> None:
+    marks = [chr(code) for code in range(sys.maxunicode + 1) if category(chr(code))[0] == "M"]
+    assert not [mark for mark in marks if not _unicode_word().fullmatch(f"\u0915{mark}")]

@@ -310,10 +310,15 @@ def unspaced_cues(text: str) -> int:
 
 def corrects(text: str) -> bool:
     """Return True if a text says that something is otherwise than before."""
-    words = texts_of_terms(text)
-    found = phrase_cues(text, words) | unspaced_cues(text)
-    for word in words:
-        found |= _WORDS.get(word, 0) | PAIR_CUES.get(word, 0)
+    words = {word: cue for word in texts_of_terms(text) if (cue := _WORDS.get(word, 0))}
+    if any(cue & Cue.CORRECTION for cue in words.values()):
+        return True
+    anchors = [word for word, cue in words.items() if cue & Cue.ANCHOR]
+    found = phrase_cues(text, anchors) if anchors else 0
+    if not text.isascii():
+        found |= unspaced_cues(text)
+        for word in texts_of_terms(text):
+            found |= PAIR_CUES.get(word, 0)
     return bool(found & Cue.CORRECTION)
 
 

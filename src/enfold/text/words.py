@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 from unicodedata import category, normalize
@@ -89,6 +88,13 @@ _PAIRED = (
 _PAIRED_RUN = re.compile(f"([{_PAIRED}]+)")
 _IS_PAIRED = re.compile(f"[{_PAIRED}]")
 
+_WITH_MARKS = (
+    *(range(0x300, 0x2100), range(0x2C00, 0x3100), range(0xA600, 0xAC00), range(0xFB00, 0x10400)),
+    *(range(0x10A00, 0x12000), range(0x13400, 0x13500), range(0x16100, 0x17000)),
+    *(range(0x1BC00, 0x1BD00), range(0x1CF00, 0x1F000), range(0xE0100, 0xE01F0)),
+)
+"""The parts of Unicode that have marks. The others are large: Chinese, Korean, hieroglyphs."""
+
 
 class Term(NamedTuple):
     """A word or a pair of characters, and its place in the text."""
@@ -98,8 +104,7 @@ class Term(NamedTuple):
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Phrase:
+class Phrase(NamedTuple):
     """Terms in a row."""
 
     terms: tuple[str, ...]
@@ -249,8 +254,7 @@ def _unicode_word() -> re.Pattern[str]:
 
     It is built when the first text needs it, which takes some milliseconds.
     """
-    marks = [code for code in range(0x300, 0x1F000) if category(chr(code))[0] == "M"]
-    marks += range(0xE0100, 0xE01F0)
+    marks = [code for codes in _WITH_MARKS for code in codes if category(chr(code))[0] == "M"]
     # As ranges: beyond the first 65,536 characters a pattern tests its single ones in turn.
     codes = set(marks)
     firsts = [code for code in marks if code - 1 not in codes]
