@@ -290,6 +290,7 @@ async def _dated_session(bench: Bench) -> Session:
     ("question", "days"),
     [
         ("What did we do on 7 May?", {"2026-05-07"}),
+        ("Which problem was important on 7 May?", {"2026-05-07"}),
         ("What did we say about the tea on 2026-05-07?", {"2026-05-07"}),
         ("What did we paint since 7 May?", {"2026-05-07", "2026-05-09"}),
         ("Which boat did we paint before 7 May?", {"2026-05-03"}),

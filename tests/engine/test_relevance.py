@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold.engine.relevance import MAX_RANKED, RANKED_WHOLE, ranges, rank
+from enfold.engine.relevance import MAX_RANKED, RANKED_WHOLE, has_answer, ranges, rank
 from enfold.records import MessageLocation, PhraseOccurrences
 from enfold.text.words import Phrase
 
@@ -59,6 +59,20 @@ def test_a_discussion_counts_more_than_a_word_in_passing() -> None:
     found = PhraseOccurrences({TEA: [*range(20, 40, 2), 180]}, 200)
     ranked = order(found, branch(200))
     assert ranked.index(29) < ranked.index(180)
+
+
+def test_a_word_counts_more_where_it_is_new() -> None:
+    found = PhraseOccurrences({TEA: [20, *range(50, 150, 2), 180]}, 200)
+    ranked = order(found, branch(200, tokens=200))
+    assert ranked.index(20) < ranked.index(180)
+
+
+def test_words_fit_if_several_messages_have_them() -> None:
+    words = [TEA, POT, *(Phrase((word,)) for word in ("cup", "milk", "sugar", "spoon"))]
+    once = PhraseOccurrences({TEA: [20], POT: [20]}, 1_000)
+    often = PhraseOccurrences({TEA: [20, 40, 60], POT: [20, 40, 60]}, 1_000)
+    assert not has_answer(words, once, [branch(1_000)])
+    assert has_answer(words, often, [branch(1_000)])
 
 
 def test_a_vague_word_counts_less() -> None:

@@ -88,7 +88,7 @@ _HEADER_TOKENS = 90
 """Tokens of a passage's header, at most."""
 _MAX_OCCURRENCES = 400
 """The newest occurrences of each word that are considered."""
-_BATCH = 60
+_BATCH = 90
 """Messages that are read at a time."""
 _MAX_CHANGES = 200
 """The newest messages that name a file and are searched for changes of it."""
@@ -137,6 +137,8 @@ class Passage:
     @property
     def words(self) -> str:
         """The text in one line, with dots for missing text."""
+        if self.is_whole:
+            return _one_line(self.text)
         before, after = "…" * (self.start > 0), "…" * (self.end < self.length)
         return f"{before}{_one_line(self.text)}{after}"
 
@@ -289,6 +291,8 @@ async def _answer_one(session: Session, question: str, max_tokens: int) -> Recal
     answer = await _answer_by_words(session, question, words, max_tokens, period)
     if answer.fits:
         return answer
+    if vague_phrases(words).issuperset(phrases_about(words)):
+        return await _answer_by_date(session, period, max_tokens)
     # The date may be that of an event: then people named it at another time.
     return await _answer_by_words(session, question, question, max_tokens, event=words)
 
@@ -341,7 +345,7 @@ async def _answer_by_words(
 
 async def _choose(session: Session, answer: _Answer, ranked: Sequence[RankedMessage]) -> None:
     """Add the most valuable messages to an answer until it is full; the newest of equals first."""
-    candidates = iter(sorted(ranked, key=answer.value)[::-1])
+    candidates = iter(answer.best_first(ranked))
     while not answer.is_full and (batch := list(islice(answer.fitting(candidates), _BATCH))):
         answer.add(await _read(session, batch))
 
@@ -430,30 +434,35 @@ def quote(passages: Sequence[Passage], *, fits: bool = True) -> str:
     return f"{NOTICE}\n<conversation>\n{shown}\n</conversation>"
 
 
-def show_lines(passages: Iterable[Passage]) -> Iterator[str]:
+def show_lines(passages: Iterable[Passage], day: str = "") -> Iterator[str]:
     """Yield the lines of passages; a line with the date goes before the first of each day.
 
-    If a named speaker goes on after a few messages that are left out, the line goes on too.
+    If a named speaker goes on after a few messages that are left out, the line goes on too. `day`
+    is the date of the line before.
     """
-    line, before = "", None
+    for line in _by_line(passages):
+        if line[0].day not in ("", day):
+            yield f"[{line[0].day}]"
+        yield " … ".join([line[0].line, *(each.words for each in line[1:])])
+        day = line[-1].day
+
+
+def _by_line(passages: Iterable[Passage]) -> Iterator[list[Passage]]:
+    """Yield the passages of each line."""
+    line: list[Passage] = []
     for each in passages:
-        new_day = bool(each.day) and each.day != (before.day if before else "")
-        if before and not new_day and _goes_on(before, each):
-            line += f" … {each.words}"
-        else:
-            if before:
-                yield line
-            if new_day:
-                yield f"[{each.day}]"
-            line = each.line
-        before = each
-    if before:
+        if line and not _goes_on(line[-1], each):
+            yield line
+            line = []
+        line.append(each)
+    if line:
         yield line
 
 
 def _goes_on(before: Passage, after: Passage) -> bool:
     is_near = 1 < after.position - before.position <= _LEFT_OUT + 1
-    return is_near and before.name is not None and before.name == after.name
+    is_same = before.name is not None and before.name == after.name
+    return is_near and is_same and after.day in ("", before.day)
 
 
 def _header(passage: Passage) -> str:
@@ -522,6 +531,9 @@ def excerpt(text: str, phrases: Sequence[Phrase]) -> Excerpt:
     if sum(unit.words for unit in units) <= EXCERPT_WORDS and len(text) <= _SEARCHED_LENGTH:
         return Excerpt(0, text)
     exact = [phrase for phrase in phrases if len(phrase.terms) > 1]
+    if exact and text.isascii():
+        lower = text.lower()
+        exact = [phrase for phrase in exact if phrase.terms[-1] in lower]
     start, end = locate(text[:_SEARCHED_LENGTH], exact) if exact else (0, 0)
     if end:
         first = next(at for at, unit in enumerate(units) if unit.end > start)
@@ -588,15 +600,15 @@ def _best_row(text: str, units: Sequence[_Unit], phrases: Sequence[Phrase]) -> t
     prefixes = tuple(phrase.terms[0] for phrase in phrases if phrase.prefix)
     terms = [texts_of_terms(text[unit.start : unit.end]) for unit in units]
     content = [0, *accumulate(sum(map(is_content_word, each)) for each in terms)]
-    found = [
-        {term for term in each if term in whole or term.startswith(prefixes)} for each in terms
-    ]
+    different = set[str]().union(*terms)
+    hits = {term for term in different if term in whole or term.startswith(prefixes)}
+    found = [hits.intersection(each) for each in terms]
 
     def weight_from(first: int) -> tuple[int, float, int]:
         last = _last_of(units, first)
         words = sum(unit.words for unit in units[first : last + 1])
-        different = len(set[str]().union(*found[first : last + 1]))
-        return different, (content[last + 1] - content[first]) / max(words, EXCERPT_WORDS), -first
+        number = len(set[str]().union(*found[first : last + 1]))
+        return number, (content[last + 1] - content[first]) / max(words, EXCERPT_WORDS), -first
 
     best = max(range(len(units)), key=weight_from)
     return best, _last_of(units, best)
@@ -637,6 +649,8 @@ def _pieces(sentence: str) -> Iterator[str]:
 
 def _word_count(text: str) -> int:
     """Return the words of a text; in a script without spaces, a few characters are a word."""
+    if text.isascii():
+        return len(text.split())
     count = 0
     for word in _SPACED_WORD.findall(text):
         is_run = len(word) > _LONGEST_WORD and not word.isascii()
@@ -650,7 +664,7 @@ _NEAREST_SHARE = 1 / 3
 """The share of the tokens for the nearest messages if nothing fits."""
 _RESERVED = 0.05
 """The share of the tokens that is reserved for extending the best excerpts."""
-_REST = 0.02
+_REST = 0.03
 """The share of the tokens below which no further messages are read."""
 _RESERVED_FOR_NAMES = 0.4
 """The same for a question with a name of several words, such as `src/a.py`, that was found: the
@@ -751,12 +765,19 @@ class _Answer:
         """True if few tokens are left, which extend the best excerpts."""
         return self._left < max(_MIN_PASSAGE, _REST * self._limit.tokens)
 
-    def value(self, each: RankedMessage) -> float:
-        """Return the value of a message: its relevance, less if it takes many tokens."""
-        tokens = each.location.tokens
-        if tokens > self._long and self._is_long(each):
-            tokens = _EXCERPT_TOKENS
-        return _SHARPNESS * each.relevance - _BREVITY * math.log(tokens or 1)
+    def best_first(self, ranked: Sequence[RankedMessage]) -> list[RankedMessage]:
+        """Return messages by their value: their relevance, less if they take many tokens."""
+        log, long = math.log, self._long
+        lengths = [each.location.tokens for each in ranked]
+        for at, tokens in enumerate(lengths):
+            if tokens > long and self._is_long(ranked[at]):
+                lengths[at] = _EXCERPT_TOKENS
+        values = [
+            _SHARPNESS * each.relevance - _BREVITY * log(tokens or 1)
+            for each, tokens in zip(ranked, lengths, strict=True)
+        ]
+        order = sorted(range(len(values)), key=values.__getitem__)
+        return [ranked[at] for at in reversed(order)]
 
     def add(self, candidates: Iterable[tuple[RankedMessage, str]]) -> None:
         """Choose the candidates that fit; of a find that does not fit, a beginning."""
@@ -857,9 +878,16 @@ class _Answer:
 
     def _tokens(self) -> int:
         """Return the tokens of the chosen passages with the lines for their dates."""
+        counted = {each.passage.position: each.tokens for each in self._chosen}
         found = (each.passage for each in self._chosen)
-        lines = show_lines(sorted(found, key=lambda passage: passage.position))
-        return sum(map(self._count_line, lines))
+        total, day = 0, ""
+        for line in _by_line(sorted(found, key=lambda passage: passage.position)):
+            if len(line) == 1 and line[0].day in ("", day):
+                total += counted[line[0].position]
+            else:
+                total += sum(map(self._count_line, show_lines(line, day)))
+            day = line[-1].day
+        return total
 
     def _is_long(self, each: RankedMessage) -> bool:
         return each.location.tokens > (self._long_find if each.own >= _FIND else self._long)
@@ -914,5 +942,11 @@ class _Answer:
 
 def _says_little(text: str) -> bool:
     """Return True if a text has too few telling words. Its beginning usually decides."""
-    is_short = len(telling_words(text[:_BEGINNING])) < _TELLING
-    return is_short and (len(text) <= _BEGINNING or len(telling_words(text)) < _TELLING)
+    if not _begins_with_little(text[:_BEGINNING]):
+        return False
+    return len(text) <= _BEGINNING or len(telling_words(text)) < _TELLING
+
+
+@lru_cache(maxsize=4_096)
+def _begins_with_little(beginning: str) -> bool:
+    return len(telling_words(beginning)) < _TELLING

@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from heapq import nlargest
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -41,9 +42,18 @@ _OWN_WORDS = 0.6
 give a quarter of it."""
 _VAGUE = 0.6
 """The weight of a word that can be said of anything, relative to others."""
-_FOCUS = 0.7
+_FOCUS = 0.8
 """The share of its relevance that a message loses where all around it is irrelevant: people discuss
-a subject in one place, and words of it occur in others."""
+a subject in one place, and words of it occur in others. It grows with the square of the loss."""
+_REPEATED = 0.25
+"""The influence of a word that many messages before have. People say what a thing is when they
+first speak of it, and later mention it in passing."""
+_REPEATS = 30.0
+"""Messages with a word after which a third of its further influence is left."""
+_NEWNESS = tuple(
+    _REPEATED + (1.0 - _REPEATED) * math.exp(-earlier / _REPEATS) for earlier in range(200)
+)
+"""The influence of a word by the number of messages before that have it."""
 RANKED_WHOLE = 1_280
 """Messages of a branch that is ranked whole."""
 MAX_RANKED = 640
@@ -122,17 +132,17 @@ def rank(
     weights = _less_if_vague(_weights(found), vague)
     total = sum(_less_if_vague(_weights_of_all(phrases, found), vague).values())
     ranked: list[tuple[Sequence[MessageLocation], list[float], list[float], list[float]]] = []
-    for locations in stretches:
+    for locations in filter(None, stretches):
         tokens = [min(each.tokens, _MAX_DISTANCE) for each in locations]
         fading = [_FADING[each] for each in tokens]
-        relevances, shares = _rank_stretch(locations, fading, weights, found.depths, total)
+        relevances, shares = _rank_stretch(locations, fading, weights, found, total)
         if results:
             _raise_results(locations, relevances, shares)
         ranked.append((locations, relevances, shares, _means_around(relevances, tokens, fading)))
-    most = max((mean for *_, means in ranked for mean in means), default=0.0) or 1.0
-    part = _FOCUS / most
+    most = max((max(means) for *_, means in ranked if means), default=0.0) or 1.0
+    part = _FOCUS / most**2
     return [
-        RankedMessage(location, relevance * (1.0 - _FOCUS + part * mean), share)
+        RankedMessage(location, relevance * (1.0 - _FOCUS + part * mean * mean), share)
         for each in ranked
         for location, relevance, share, mean in zip(*each, strict=True)
     ]
@@ -155,8 +165,9 @@ def _means_around(
     for order in (range(len(means)), range(len(means) - 1, -1, -1)):
         total = size = 0.0
         for at in order:
-            total = total * fading[at] + relevances[at] * tokens[at]
-            size = size * fading[at] + tokens[at]
+            fade, number = fading[at], tokens[at]
+            total = total * fade + relevances[at] * number
+            size = size * fade + number
             means[at] += total / (size or 1.0)
     return means
 
@@ -188,11 +199,14 @@ def _weights_of_all(phrases: Iterable[Phrase], found: PhraseOccurrences) -> dict
     return _weights(replace(found, depths={each: found.depths.get(each, ()) for each in phrases}))
 
 
-_FITTING, _FITTING_OF_ONE = 0.25, 0.2
-"""Minimum coverage of an answer: `_FITTING` plus `_FITTING_OF_ONE` divided by the number of words:
-one word of two is chance, two of six are not. On meetings, 3 % of the questions about them have
-less, and 85 % of the questions about other meetings."""
-_LEAST_WEIGHT = 2.0
+_FITTING, _FITTING_OF_ONE = 0.42, 0.3
+"""Minimum score of an answer: `_FITTING` plus `_FITTING_OF_ONE` divided by the number of words: one
+word of two is chance, two of six are not. On meetings, 2 % of the questions about them have less,
+and 90 % of the questions about other meetings."""
+_SUPPORT, _SUPPORTING = 0.6, 3
+"""The weight of the words that the `_SUPPORTING` best messages have, on average: what was discussed
+is in several."""
+_LEAST_WEIGHT = 3.0
 """The weight of a word that most messages have: a question about the only subject fits."""
 _COVERED_TOKENS = 200
 """Tokens of the conversation in which the words of a question must occur together."""
@@ -208,8 +222,9 @@ def has_answer(
 ) -> bool:
     """Return True if one part of the conversation has enough of the question's words.
 
-    Words count by rarity, those that no message has most, and vague ones less. Fewer are enough
-    with `is_dated`: the messages have the date that the question names.
+    Words count by the root of their rarity, those that no message has most, and vague ones less.
+    Fewer are enough if several messages have them, and with `is_dated`: the messages have the date
+    that the question names.
     """
     single = [phrase for phrase in phrases if len(phrase.terms) == 1] or list(phrases)
     words = [each for each in single if not _is_border(each, single, found.depths)]
@@ -217,11 +232,14 @@ def has_answer(
     least = _FITTING if is_dated else _FITTING + _FITTING_OF_ONE / max(1.0, number)
     rarity = _weights_of_all(words, found)
     weights = _less_if_vague(
-        {each: max(weight, _LEAST_WEIGHT) for each, weight in rarity.items()}, vague
+        {each: math.sqrt(max(weight, _LEAST_WEIGHT)) for each, weight in rarity.items()}, vague
     )
     depths = {phrase: found.depths.get(phrase, ()) for phrase in words}
-    best = max((_best_part(part, weights, depths) for part in stretches), default=0.0)
-    return best >= least * (sum(weights.values()) or 1.0)
+    parts = [_words_in(part, weights, depths) for part in stretches]
+    best = max((each for each, _ in parts), default=0.0)
+    supporting = nlargest(_SUPPORTING, (weight for _, each in parts for weight in each))
+    score = best + _SUPPORT * sum(supporting) / _SUPPORTING
+    return score >= least * (sum(weights.values()) or 1.0)
 
 
 def _is_border(
@@ -242,12 +260,15 @@ def _is_border(
     )
 
 
-def _best_part(
+def _words_in(
     locations: Sequence[MessageLocation],
     weights: Mapping[Phrase, float],
     depths: Mapping[Phrase, Sequence[int]],
-) -> float:
-    """Return the highest weight of different phrases within `_COVERED_TOKENS` in a row."""
+) -> tuple[float, Iterable[float]]:
+    """Return the highest weight of different phrases within `_COVERED_TOKENS` in a row.
+
+    Also returns the weight of the phrases in each message that has one.
+    """
     ends = list(accumulate(each.tokens for each in locations))
     named = _speakers_called(weights, locations)
     places: list[tuple[int, int]] = []
@@ -259,9 +280,11 @@ def _best_part(
     places.sort()
     values = list(weights.values())
     inside = [0] * len(values)
+    messages: dict[int, float] = defaultdict(float)
     best = total = 0.0
     first = 0
     for at, number in places:
+        messages[at] += values[number]
         if not inside[number]:
             total += values[number]
         inside[number] += 1
@@ -272,7 +295,7 @@ def _best_part(
                 total -= values[gone]
             first += 1
         best = max(best, total)
-    return best
+    return best, messages.values()
 
 
 def _places(locations: Sequence[MessageLocation], depths: Sequence[int]) -> list[int]:
@@ -306,7 +329,7 @@ def _rank_stretch(
     locations: Sequence[MessageLocation],
     fading: Sequence[float],
     weights: Mapping[Phrase, float],
-    depths: Mapping[Phrase, Sequence[int]],
+    found: PhraseOccurrences,
     total: float,
 ) -> tuple[list[float], list[float]]:
     """Return the relevance of each message, and the share of the words that it has itself."""
@@ -314,8 +337,11 @@ def _rank_stretch(
     named = _speakers_called(weights, locations)
     for phrase, weight in weights.items():
         influences = [0.0] * len(locations)
-        for at in _places(locations, depths[phrase]):
-            influences[at] = 1.0
+        depths = found.depths[phrase]
+        places = _places(locations, depths)
+        earlier = found.count(phrase) - len(depths) + bisect_left(depths, locations[0].depth)
+        for number, at in enumerate(places, max(0, earlier)):
+            influences[at] = _NEWNESS[number] if number < len(_NEWNESS) else _REPEATED
             shares[at] += weight / (total or 1.0)
         if speakers := named[phrase]:
             for at, each in enumerate(locations):
@@ -323,9 +349,9 @@ def _rank_stretch(
                     influences[at] += _SPEAKER
         _spread(influences, fading, weight, near)
     speakers = set[str]().union(*named.values())
-    found = sum(weights.values()) or 1.0
+    most = sum(weights.values()) or 1.0
     relevances = [
-        nearness / found + _OWN_WORDS * share**2
+        nearness / most + _OWN_WORDS * share**2
         for nearness, share in zip(near, shares, strict=True)
     ]
     if speakers:
@@ -339,17 +365,25 @@ def _spread(
     influences: Sequence[float], fading: Sequence[float], weight: float, near: list[float]
 ) -> None:
     """Add the weight of a word to all places, by its influence there, which fades by distance."""
-    if not any(influences):
+    places = [at for at, influence in enumerate(influences) if influence]
+    if not places:
         return
-    before: list[float] = []
+    reached = [0.0] * len(near)
     carried = 0.0
-    for influence, fade in zip(influences, fading, strict=True):
-        before.append(influence + carried)
-        carried = (carried + influence) * fade
+    end = len(near) - 1
+    for at in range(places[0], len(near)):
+        carried += influences[at]
+        reached[at] = carried
+        carried *= fading[at]
+        if carried < _LEAST_INFLUENCE and at >= places[-1]:
+            end = at
+            break
     carried = 0.0
     exp = math.exp
-    for at in range(len(near) - 1, -1, -1):
-        here = before[at] + _BACKWARD * carried
+    for at in range(end, -1, -1):
+        here = reached[at] + _BACKWARD * carried
         if here > _LEAST_INFLUENCE:
             near[at] += weight * (1.0 - exp(-here))
+        elif at < places[0]:
+            break
         carried = (carried + influences[at]) * fading[at]
