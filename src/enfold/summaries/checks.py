@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import chain
 from typing import NamedTuple
@@ -152,12 +152,15 @@ def fault_of(text: str, request: SummaryRequest) -> str:
     return fault
 
 
-def _occurring(words: Iterable[str], given: Sequence[str]) -> Iterator[str]:
-    """Yield the words that occur in a text; each is looked for until it is found."""
-    lower = [text.lower() for text in given]
-    for word in words:
-        if any(word in texts_of_terms(text) for text in lower if word in text):
-            yield word
+def _occurring(words: Iterable[str], given: Iterable[str]) -> set[str]:
+    """Return the words that occur in a text; each is looked for until it is found."""
+    found, left = set[str](), set(words)
+    for text in given:
+        lower = text.lower()
+        if any(word in lower for word in left):
+            found |= left.intersection(texts_of_terms(lower))
+            left -= found
+    return found
 
 
 def _fault_against(
