@@ -64,6 +64,7 @@ DAMAGES = {
     "jump in a circle": ("UPDATE chat_messages SET jump = seq WHERE seq = {middle}", "message"),
     "parent in a circle": ("UPDATE chat_messages SET parent = seq WHERE seq = {middle}", "message"),
     "role": ("UPDATE chat_messages SET role = 'tool' WHERE seq = {middle}", "message"),
+    "no dialect": ("UPDATE chat_messages SET dialect = 'x' WHERE seq = {middle}", "message"),
     "dialect": ("UPDATE chat_messages SET dialect = 'gemini' WHERE seq = {middle}", "search"),
     "branch": ("DELETE FROM branch_tips", "branch"),
     "cutoff": ("UPDATE session_snapshots SET message_cutoff = {middle}", "snapshot"),

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields
 from typing import ClassVar, NamedTuple
 
-from enfold.errors import InputError, IntegrityError
+from enfold.errors import ConfigError, InputError, IntegrityError
 from enfold.identity import digest, identity
 from enfold.jsontext import dump_text, loads
 from enfold.records import (
@@ -160,7 +160,7 @@ def _check_messages(
                 check.add("message", message.id, fault)
             try:
                 body = read(message)
-            except InputError as error:
+            except (ConfigError, InputError) as error:
                 check.add("message", message.id, f"its bytes cannot be read: {error}")
                 continue
             if body is None:
