@@ -50,7 +50,12 @@ def test_the_floor_does_not_beat_the_hard_limit() -> None:
     assert decide(Load(history=1_341), tiny, Policy(automatic=False)).reason == "window"
 
 
-@example(limits=Limits(10_000, 1), share=0.5, most=None, system=2_000, automatic=True, off=-1)
+@example(
+    limits=Limits(10_000, 1), share=0.5, most=None, system=2_000, automatic=True, off=-1, least=0
+)
+@example(
+    limits=Limits(4_000, 1), share=0.5, most=None, system=0, automatic=True, off=1, least=2_000
+)
 @given(
     limits=st.builds(Limits, st.integers(1_000, 2_000_000), st.integers(0, 200_000)),
     share=st.floats(0.05, 1.0),
@@ -58,11 +63,18 @@ def test_the_floor_does_not_beat_the_hard_limit() -> None:
     system=st.integers(0, 2_000),
     automatic=st.booleans(),
     off=st.integers(-2, 2),
+    least=st.sampled_from([0, 2_000]),
 )
 def test_the_tokens_shown_are_those_of_the_guard_that_acts(
-    limits: Limits, share: float, most: int | None, system: int, automatic: bool, off: int
+    limits: Limits,
+    share: float,
+    most: int | None,
+    system: int,
+    automatic: bool,
+    off: int,
+    least: int,
 ) -> None:
-    policy = Policy(Threshold(share, "test"), max_tokens=most, floor=0, automatic=automatic)
+    policy = Policy(Threshold(share, "test"), max_tokens=most, floor=least, automatic=automatic)
     shown = decide(Load(0, system=system), limits, policy).threshold_tokens
     history = max(0, shown + off)
     decision = decide(Load(history, system=system), limits, policy)
@@ -74,6 +86,7 @@ def test_the_tokens_shown_are_those_of_the_guard_that_acts(
         threshold=share * 100,
         automatic=automatic,
     )
+    over = over and (history >= least or history > min(decision.limit, decision.hard_tokens))
     assert (decision.action == "must") is (history > shown) is over
 
 

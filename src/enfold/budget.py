@@ -214,16 +214,17 @@ def decide(
     tokens = load.history + load.estimate
     limit = largest_input - int(largest_input * policy.margin) - reserved
     hard = floor(_allowed(window, reply) - reserved)
-    guard, threshold = _lowest_guard(limit, hard, window, reserved, policy)
+    guard, lowest = _lowest_guard(limit, hard, window, reserved, policy)
+    threshold = max(lowest, min(policy.floor - 1, limit, hard))
     early = int(threshold * policy.early_mark)
-    goal = min(limit * FREED_TARGET, threshold * FREED_BELOW_GUARDS)
+    goal = min(limit * FREED_TARGET, lowest * FREED_BELOW_GUARDS)
     most = min(largest_input, window - reply)
     action: Action = "keep"
     reason: Reason = "fits"
-    if tokens < policy.floor and tokens <= min(limit, hard):
-        reason = "below_floor"
-    elif tokens > threshold:
+    if tokens > threshold:
         action, reason = "must", guard
+    elif tokens < policy.floor and tokens <= min(limit, hard):
+        reason = "below_floor"
     elif not policy.automatic:
         reason = "turned_off"
     elif tokens > early:
