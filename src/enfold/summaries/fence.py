@@ -59,17 +59,20 @@ _SQUARE_TAG = re.compile(
     r"\[(?=\s*\\?/?\s*(?:" + "|".join(map(re.escape, _SQUARE)) + r")\s*\])", re.IGNORECASE
 )
 _LONGEST = 160
-"""Characters after a bracket that are compared, invisible ones included."""
+"""Visible characters after a bracket that are compared."""
 
 _LIKE_ANGLE = (
-    "<\xab\u02c2\u1438\u2039\u226a\u227a\u2329\u276c\u276e"
-    "\u2770\u27e8\u27ea\u29fc\u3008\u300a\ufe64\uff1c\U000e003c"
+    "<\xab\u02c2\u1438\u16b2\u2039\u226a\u227a\u22d6\u22d8\u2329\u276c\u276e\u2770\u27e8\u27ea"
+    "\u2991\u2993\u29fc\u2a79\u2aa1\u3008\u300a\ufe3d\ufe3f\ufe64\uff1c\U0001d236\U000e003c"
 )
 _LIKE_SQUARE = "[\u2045\u2772\u27e6\u3010\u3014\u301a\uff3b\U000e005b"
+_BRACKETS = frozenset(_LIKE_ANGLE + _LIKE_SQUARE)
 _BRACKET = re.compile(f"[{re.escape(_LIKE_ANGLE)}{re.escape(_LIKE_SQUARE)}]")
 _LOOK_ALIKES = {
-    **dict.fromkeys("\u2044\u2215\u2571\u27cb\u29f8\u3033\uff0f", "/"),
-    **dict.fromkeys("\u01c0\u2223\u23d0\u2502\u2503\u2758\uff5c", "|"),
+    **dict.fromkeys(
+        "\u1735\u2041\u2044\u2215\u2571\u27cb\u29f8\u2cc6\u3033\u30ce\u31d3\u4e3f\uff0f", "/"
+    ),
+    **dict.fromkeys("\xa6\u01c0\u2223\u23d0\u23fd\u2502\u2503\u2758\u4e28\uff5c", "|"),
     **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212\ufe63\uff0d", "-"),
     **dict.fromkeys("\u2017\u2581\ufe4d\ufe4e\ufe4f\uff3f", "_"),
     **dict.fromkeys(
@@ -90,6 +93,17 @@ _LOOK_ALIKES = {
         zip(
             "\u03b1\u03b3\u03b5\u03b9\u03ba\u03bd\u03bf\u03c1\u03c2\u03c4\u03c5\u03c7",
             "ayeiknopstux",
+            strict=True,
+        )
+    ),
+    # white letters on black, and letters of flags
+    **{chr(first + n): chr(97 + n) for first in (0x1F150, 0x1F170, 0x1F1E6) for n in range(26)},
+    # Lisu
+    **dict(
+        zip(
+            "\ua4ee\ua4d0\ua4da\ua4d3\ua4f0\ua4dd\ua4e7\ua4f2\ua4d9\ua4d7\ua4e1"
+            "\ua4df\ua4e0\ua4f3\ua4d1\ua4e3\ua4e2\ua4d4\ua4f4\ua4e6\ua4ea\ua4eb\ua4ec\ua4dc",
+            "abcdefhijklmnoprstuvwxyz",
             strict=True,
         )
     ),
@@ -114,6 +128,8 @@ _LOOK_ALIKES = {
         )
     ),
 }
+_INVISIBLE = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Me", "Mn"})
+"""Categories of controls, formats, marks, and of what is no character."""
 _FILLERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 """Invisible characters that count as letters or signs."""
 _TAG_CHARACTERS = range(0xE0020, 0xE007F)
@@ -128,22 +144,32 @@ _SEAMS = 3
 def escape(text: str) -> str:
     """Return the text without secrets, and without tags of a fence, a role or a client."""
     shown = _SQUARE_TAG.sub("&#91;", _ANGLE_TAG.sub("&lt;", hide(text)))
-    if shown.isascii():
+    if shown.isascii() and not _CONTROLS.search(shown):
         return shown
     return _BRACKET.sub(_escape_look_alike, shown)
 
 
 def _escape_look_alike(bracket: re.Match[str]) -> str:
     """Return the bracket, escaped if a tag with unusual characters begins there."""
-    start = bracket.start()
-    after = bracket.string[start + 1 : start + 1 + _LONGEST]
-    if bracket[0].isascii() and after.isascii():
+    text, start = bracket.string, bracket.end()
+    near = text[start : start + _LONGEST]
+    if bracket[0].isascii() and near.isascii() and not _CONTROLS.search(near):
         return bracket[0]
+    after = _tag_after(text, start)
     is_angle = bracket[0] in _LIKE_ANGLE
     begin, tag = ("<", _ANGLE_TAG) if is_angle else ("[", _SQUARE_TAG)
     if any(tag.match(begin + each) for each in readings(after)):
         return "&lt;" if is_angle else "&#91;"
     return bracket[0]
+
+
+def _tag_after(text: str, start: int) -> str:
+    """Return the text from a place up to the next bracket, or a number of visible characters."""
+    visible, end = 0, start
+    while end < len(text) and visible < _LONGEST and (text[end] not in _BRACKETS or end == start):
+        visible += bool(_plain_character(text[end], tags=False))
+        end += 1
+    return text[start:end]
 
 
 def plain(text: str, *, tags: bool) -> str:
@@ -170,7 +196,7 @@ def _plain_character(character: str, *, tags: bool) -> str:
         return chr(ord(character) - 0xE0000) if tags else ""
     if character in _LOOK_ALIKES:
         return _LOOK_ALIKES[character]
-    if category(character) in {"Cf", "Mn", "Me", "Cc"} and not character.isspace():
+    if category(character) in _INVISIBLE and not character.isspace():
         return ""
     if character in _FILLERS:
         return ""
