@@ -88,6 +88,18 @@ def test_nine_of_ten_typed_messages_stay_at_half_of_the_tokens() -> None:
         assert len(kept) >= 0.9 * len(people(messages)), how
 
 
+def test_truncation_leaves_long_typed_messages_though_it_misses_the_target() -> None:
+    messages = [
+        {"role": role, "content": f"{role} {number}: {text}"}
+        for number in range(20)
+        for role, text in (("user", "the tide came in " * 80), ("assistant", "gamma " * 600))
+    ]
+    target = enfold.count(messages) // 5
+    config = {"preserveAssistantText": False}
+    done = enfold.condense_sync(messages, "truncation", target=target, config=config)
+    assert people(messages) == people(done.messages)
+
+
 def test_the_shortest_typed_messages_stay_if_not_all_fit() -> None:
     short = [f"Is pier {number} open?" for number in range(20)]
     long = [f"In harbour {number} " + "the tide came in and " * 60 for number in range(4)]
