@@ -96,6 +96,8 @@ class Runner:
             "SIDE": str(self._side),
             "PORT": self._ports["8787"],
             "COLUMNS": "100",
+            # A page shows output and errors in the order in which they are written.
+            "PYTHONUNBUFFERED": "1",
         }
         self._memory = ModuleType("a_page")
         sys.modules["a_page"] = self._memory  # annotations of its classes are resolved there
