@@ -8,14 +8,14 @@ from typing import Any
 
 from scripts.reference.tables import kind_of
 
-from enfold.server.api.app import api_routes
+from enfold.server.api.app import describe_api
 
 _METHODS = ("get", "post", "put", "patch", "delete")
 
 
 def page() -> str:
     """Return the page."""
-    return "\n".join(_lines(api_routes().openapi()))
+    return "\n".join(_lines(describe_api()))
 
 
 def _lines(whole: Mapping[str, Any]) -> Iterator[str]:
