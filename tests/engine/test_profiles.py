@@ -181,11 +181,11 @@ async def test_limits_that_it_does_not_say_are_those_that_are_known(engine: Engi
 
 
 async def test_a_session_has_its_profiles_model_and_threshold(engine: Engine) -> None:
-    await engine.profiles.save("work", {**WORK, "threshold": 50, "settings": {"keep_first": 1}})
+    await engine.profiles.save("work", {**WORK, "threshold": 60, "settings": {"keep_first": 1}})
     session = await engine.session("chat", profile="work")
     status = await session.status()
     assert (status.model, status.context_limit) == ("openai:gpt-4o", 3_800)
-    assert status.threshold_token_count == 1_900
+    assert status.threshold_token_count == 2_280
     assert status.threshold_source == "profile"
     other = await engine.session("other", profile="work", model="openai:gpt-4-turbo")
     assert (await other.status()).model == "openai:gpt-4-turbo"
