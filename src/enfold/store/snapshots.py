@@ -348,12 +348,14 @@ def digest_of(content: str | bytes, more: str | None) -> str:
 
 def is_snapshot_unchanged(row: Row) -> bool:
     """Return False if content or manifest do not match the digest; earlier versions wrote none."""
-    return row["digest"] in {None, digest_of(row["content_json"], row["manifest"])}
+    stored: str | None = row["digest"]
+    return stored is None or stored == digest_of(row["content_json"], row["manifest"])
 
 
 def is_edit_unchanged(row: Row) -> bool:
     """Return False if body or ledger do not match the digest; earlier versions left out ledgers."""
-    return row["digest"] in {digest_of(row["body"], row["ledger"]), digest(row["body"])}
+    stored: str | None = row["digest"]
+    return stored == digest_of(row["body"], row["ledger"]) or stored == digest(row["body"])
 
 
 def _snapshot(row: Row) -> Snapshot:

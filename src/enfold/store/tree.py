@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from operator import attrgetter, itemgetter
-from typing import Any
+from typing import Any, TypeVar
 
 from enfold.errors import IntegrityError, NotFoundError
 from enfold.identity import chain, digest
@@ -32,6 +32,8 @@ from enfold.records import (
 from enfold.store import index, sessions
 from enfold.store.database import Database, Row
 from enfold.text.words import storable
+
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +117,15 @@ def keys_of(db: Database, session: SessionKey, ids: Sequence[str]) -> dict[str, 
     if not ids:
         return {}
     rows = db.rows("keys_by_id", session=session, ids=dump_text(list(ids)))
-    keys = {row["id"]: row["key"] for row in rows}
+    return _require({row["id"]: row["key"] for row in rows}, ids)
+
+
+def _require(found: dict[str, Found], ids: Sequence[str]) -> dict[str, Found]:
+    """Return what was found by id; raise `NotFoundError` if an id is missing."""
     for id in ids:
-        if id not in keys:
+        if id not in found:
             raise message_not_found(id)
-    return keys
+    return found
 
 
 def message_not_found(id: str) -> NotFoundError:
@@ -266,11 +272,7 @@ def get(db: Database, session: SessionKey, id: str) -> StoredMessage:
 def get_all(db: Database, session: SessionKey, ids: Sequence[str]) -> dict[str, StoredMessage]:
     """Return the messages with these ids; raise `NotFoundError` if one is missing."""
     rows = db.rows("messages_by_id", session=session, ids=dump_text(list(ids)))
-    found = {message.id: message for message in map(_read_message, rows)}
-    for id in ids:
-        if id not in found:
-            raise message_not_found(id)
-    return found
+    return _require({message.id: message for message in map(_read_message, rows)}, ids)
 
 
 def on_branch(db: Database, session: SessionKey, id: str, tip: str | None = None) -> StoredMessage:

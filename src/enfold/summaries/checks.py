@@ -140,9 +140,10 @@ def fault_of(text: str, request: SummaryRequest) -> str:
     length = sum(map(len, given))
     fault = ""
     # Roles alternate in most conversations; an odd step reads both.
-    for step in dict.fromkeys(length // sample | 1 for sample in _SAMPLES):
+    steps = [length // sample | 1 for sample in _SAMPLES]
+    for step in dict.fromkeys(steps):
         source = _Vocabulary.of(given[::step], distinct)
-        if 1 < step == length // _SAMPLES[-1] | 1:
+        if 1 < step == steps[-1]:
             missing = [word for word in distinct if source.rarity(word) is None]
             source.counts.update(_occurring(missing, given))
         total = source.total_evidence(_prompt_words(request.prompt))
