@@ -290,7 +290,10 @@ class _RuleTables(NamedTuple):
     weights: dict[str, float]
     specific: frozenset[str]
     pointers: frozenset[str]
-    lexicons: dict[str, _Lexicon]
+    cues: dict[str, dict[str, list[str]]]
+    """The entries of each cue by language, as `rules.toml` lists them."""
+    words: dict[str, list[str]]
+    """Lists of words that all languages share."""
     votes: dict[str, tuple[tuple[str, float], ...]]
     """The languages in which a word is common or a cue, with how much that tells."""
     voting: tuple[str, ...]
@@ -328,17 +331,19 @@ def _build_tables() -> _RuleTables:
     alternatives = words.pop("alternatives")
     terms: dict[str, set[str]] = defaultdict(set)
     for cues in table.values():
-        for cue, entries in cues.items():
+        for cue in ("manner", "back", *_NO_SUBJECT):
             # The words of a phrase ("final answer") may name a subject elsewhere.
-            single = (entry for entry in entries if cue in _WHOLE_PHRASES or " " not in entry)
-            terms[cue].update(term for entry in single for term in texts_of_terms(entry))
+            entries = cues.get(cue, ())
+            single = (each for each in entries if cue in _WHOLE_PHRASES or " " not in each)
+            terms[cue].update(texts_of_terms("\n".join(single)))
     instead = {entry for cues in table.values() for entry in cues["instead"] if ".." not in entry}
     votes, voting = _votes(table), tuple(name for name in table if name not in _BY_SCRIPT)
     return _RuleTables(
         weights,
         frozenset(words["specific"]),
         frozenset(words["pointers"]),
-        {language: _lexicon(language, cues, words) for language, cues in table.items()},
+        table,
+        words,
         votes,
         voting,
         {
@@ -347,7 +352,7 @@ def _build_tables() -> _RuleTables:
         },
         frozenset(map(stem, terms["manner"])),
         frozenset().union(*(terms[cue] for cue in _NO_SUBJECT)),
-        tuple(sorted(instead, key=len, reverse=True)),
+        tuple(sorted(instead, key=lambda phrase: (-len(phrase), phrase))),
         frozenset(map(stem, terms["back"])),
         tuple(frozenset(_content_stems(" ".join(each))) for each in alternatives),
     )
@@ -366,7 +371,11 @@ def _votes(table: dict[str, dict[str, list[str]]]) -> dict[str, tuple[tuple[str,
     return {word: tuple(languages.items()) for word, languages in votes.items()}
 
 
-def _lexicon(language: str, cues: dict[str, list[str]], words: dict[str, list[str]]) -> _Lexicon:
+@cache
+def _lexicon(language: str) -> _Lexicon:
+    """Return the cues of a language. Most conversations need those of one or two."""
+    tables = _tables()
+    cues, words = tables.cues[language], tables.words
     subjects = {entry.removeprefix("^") for entry in cues["subject"]}
     lexicon = _Lexicon(
         frozenset(words["fillers"]) - subjects, frozenset(words["joints"]) - subjects
@@ -857,7 +866,7 @@ def _cues_in(sentence: str, tokens: list[str], languages: tuple[str, ...]) -> _C
 
 
 def _cues(tokens: list[str], language: str) -> _Cues:
-    lexicon = _tables().lexicons[language]
+    lexicon = _lexicon(language)
     hits = _hits(tokens, lexicon)
     if not hits:
         return _Cues({}, _size(tokens), is_verb_first=language not in _VERB_LAST)
@@ -1008,7 +1017,7 @@ def _demote_only(places: dict[str, list[int]]) -> None:
 
 
 def _unspaced_cues(sentence: str, language: str) -> _Cues:
-    lexicon = _tables().lexicons[language]
+    lexicon = _lexicon(language)
     places: dict[str, list[int]] = defaultdict(list)
     rest = sentence
     for guess in lexicon.guesses:
