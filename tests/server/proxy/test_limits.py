@@ -39,9 +39,12 @@ def _talk(turns: int) -> list[dict[str, str]]:
     return [{"role": roles[n % 2], "content": question(n)} for n in range(2 * turns - 1)]
 
 
-async def _send(on: Stage, path: str, model: str, turns: int, **headers: str) -> httpx.Response:
+async def _send(
+    on: Stage, path: str, model: str, turns: int, *lines: tuple[str, str], **headers: str
+) -> httpx.Response:
     body = {"model": model, "max_tokens": 100, "messages": _talk(turns)}
-    async with httpx.AsyncClient(base_url=on.address, headers=headers, timeout=60) as client:
+    sent = [*headers.items(), *lines]
+    async with httpx.AsyncClient(base_url=on.address, headers=sent, timeout=60) as client:
         response = await client.post(path, json=body)
     await on.proxy.idle()
     return response
@@ -65,15 +68,20 @@ async def _limit(on: Stage, max_input: int) -> int:
 @pytest.mark.parametrize(
     "headers",
     [
-        {**CLAUDE_CODE, "anthropic-beta": "oauth-2025-04-20,context-1m-2025-08-07"},
-        {"user-agent": "Anthropic/Python 0.60.0", "x-api-key": "k"},
+        [*CLAUDE_CODE.items(), ("anthropic-beta", "oauth-2025-04-20,context-1m-2025-08-07")],
+        [
+            *CLAUDE_CODE.items(),
+            ("anthropic-beta", "context-1m-2025-08-07"),
+            ("anthropic-beta", "oauth-2025-04-20"),
+        ],
+        [("user-agent", "Anthropic/Python 0.60.0"), ("x-api-key", "k")],
     ],
-    ids=["a million enabled", "another client"],
+    ids=["a million enabled", "a million enabled in its own line", "another client"],
 )
 async def test_other_requests_use_the_window_of_the_model(
-    on: Stage, headers: dict[str, str]
+    on: Stage, headers: list[tuple[str, str]]
 ) -> None:
-    await _send(on, "/v1/messages", BIG, 3, **headers)
+    await _send(on, "/v1/messages", BIG, 3, *headers)
     (record,) = await on.engine.sessions()
     status = await (await on.engine.find(record.id)).status()
     model = await on.engine.models.get(f"anthropic:{BIG}")

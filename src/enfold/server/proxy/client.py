@@ -326,10 +326,16 @@ def has_compacted(messages: Sequence[bytes]) -> bool:
     return False
 
 
-def client_window(client: str | None, headers: Mapping[bytes, bytes]) -> int | None:
-    """Return the context window that a program works with; None if it uses the model's."""
-    is_long = _LONG_CONTEXT in headers.get(b"anthropic-beta", b"")
-    return None if is_long else CLIENT_WINDOWS.get(client or "")
+def client_window(client: str | None, headers: Iterable[tuple[bytes, bytes]]) -> int | None:
+    """Return the context window that a program works with; None if it uses the model's.
+
+    Beta features may come in several lines of the header.
+    """
+    window = CLIENT_WINDOWS.get(client or "")
+    if window is None:
+        return None
+    features = (value for name, value in headers if name == b"anthropic-beta")
+    return None if any(_LONG_CONTEXT in value for value in features) else window
 
 
 @lru_cache(maxsize=1_000)

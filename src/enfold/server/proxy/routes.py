@@ -190,7 +190,7 @@ class Proxy:
             f"{http.wire.provider}:{model}",
             namespace,
             client,
-            client_window(client, sent),
+            client_window(client, http.headers),
             session,
             name,
             may_recall=not http.wire.is_array_stream(http.path),
