@@ -58,6 +58,8 @@ MODULES = (
 """All that the programs load later; those of them that are not installed are left out."""
 _AT_START = ("PYTHON", "LC_", "LANG")
 """How variables begin that an interpreter reads when it starts."""
+_READ_LATER = frozenset({"PYTHON_KEYRING_BACKEND"})
+"""Variables of libraries whose names begin like that; a fork reads them as any program does."""
 _NUMBER = struct.Struct("i")
 _SIGNAL_AT_PARENTS_END = 1
 """The option of `prctl` in Linux; other systems have none."""
@@ -146,7 +148,11 @@ def _ask(
 
 
 def _of_interpreter(variables: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in variables.items() if name.startswith(_AT_START)}
+    return {
+        name: value
+        for name, value in variables.items()
+        if name.startswith(_AT_START) and name not in _READ_LATER
+    }
 
 
 @cache
