@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 import os
 import signal
 import sys
 import tempfile
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +96,21 @@ class Together(LoadScopeScheduling):  # type: ignore[misc] # it has no types
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Together:
     return Together(config, log)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect no garbage while modules load, and do not look through them again afterwards.
+
+    They hold a million and a half objects, which stay. To look through them again and again takes
+    a quarter of the time of loading.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
