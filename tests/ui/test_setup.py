@@ -28,10 +28,13 @@ def home(tmp_path: Path) -> Path:
     return folder
 
 
-async def test_a_local_server_is_found_tested_and_answers(browser: Browser, home: Path) -> None:
+async def test_a_local_server_is_found_tested_and_answers(
+    browser: Browser, home: Path, port: int
+) -> None:
     async with Loopback(LISTED, READY, LISTED, HELLO) as model:
         variables = {"HOME": str(home), "ENFOLD_LOCAL_SERVERS": f"{model.url}/v1"}
-        with serve(home / "chats.db", "--sample", **variables) as server:
+        arguments = ("--sample", "--port", str(port))
+        with serve(home / "chats.db", *arguments, **variables) as server:
             async with window(browser) as (page, _):
                 await page.goto(server.address)
                 await page.get_by_role("button", name="Use Local server").click()  # step 1
@@ -52,11 +55,15 @@ async def test_a_local_server_is_found_tested_and_answers(browser: Browser, home
 
 @pytest.mark.parametrize("storage", ["file", "memory"])
 async def test_a_typed_key_is_tested_before_it_is_kept(
-    browser: Browser, home: Path, storage: str
+    browser: Browser, home: Path, port: int, storage: str
 ) -> None:
     async with Loopback(LISTED, LISTED, failed(401), READY, LISTED, HELLO) as model:
-        variables = {"XDG_CONFIG_HOME": str(home), "PYTHON_KEYRING_BACKEND": _NO_KEYRING}
-        with serve(home / "chats.db", HOME=str(home), **variables) as server:
+        variables = {
+            "HOME": str(home),
+            "XDG_CONFIG_HOME": str(home),
+            "PYTHON_KEYRING_BACKEND": _NO_KEYRING,
+        }
+        with serve(home / "chats.db", "--port", str(port), **variables) as server:
             async with window(browser) as (page, _):
                 await page.goto(server.address)
                 await _fill_in(page, f"{model.url}/v1", storage)
