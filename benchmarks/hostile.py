@@ -21,6 +21,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import cycle
 from multiprocessing import get_context
 from pathlib import Path
@@ -239,7 +240,7 @@ async def send_long_messages(address: str, token: str) -> None:
     """Append messages of 12 MB of emoji."""
     dice = random.Random(token)
     timeout = aiohttp.ClientTimeout(120)
-    headers = {"x-enfold-token": token}
+    headers = {"x-enfold-token": token, "content-type": "application/json"}
     async with aiohttp.ClientSession(address, headers=headers, timeout=timeout) as http:
         await http.post("/api/sessions", json={"id": "long"})
 
@@ -253,17 +254,22 @@ async def send_long_messages(address: str, token: str) -> None:
         await again(step)
 
 
+@cache
+def large_bodies() -> tuple[tuple[str, bytes], ...]:
+    """Return a body of 60 MB for the API and one for the proxy, each with its path."""
+    message = b'{"role":"user","content":"a tiny message"}'
+    many = b",".join([message] * (60 * 2**20 // (len(message) + 1)))
+    return (
+        ("/api/sessions/large/messages", b'{"messages":[' + many + b"]}"),
+        ("/v1/chat/completions", b'{"model":"gpt-4o","messages":[' + many + b"]}"),
+    )
+
+
 async def send_large_bodies(address: str, token: str) -> None:
     """Send bodies of 60 MB to the API and to the proxy in turn."""
     timeout = aiohttp.ClientTimeout(120)
     headers = {"x-enfold-token": token, "content-type": "application/json"}
-    message = b'{"role":"user","content":"a tiny message"}'
-    many = b",".join([message] * (60 * 2**20 // (len(message) + 1)))
-    bodies = (
-        ("/api/sessions/large/messages", b'{"messages":[' + many + b"]}"),
-        ("/v1/chat/completions", b'{"model":"gpt-4o","messages":[' + many + b"]}"),
-    )
-    kinds = cycle(bodies)
+    kinds = cycle(large_bodies())
     async with aiohttp.ClientSession(address, headers=headers, timeout=timeout) as http:
 
         async def step() -> None:
