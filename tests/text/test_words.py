@@ -175,3 +175,11 @@ def test_a_term_is_found_at_its_place(before: str, word: str, after: str) -> Non
 def test_every_mark_belongs_to_its_word() -> None:
     marks = [chr(code) for code in range(sys.maxunicode + 1) if category(chr(code))[0] == "M"]
     assert not [mark for mark in marks if not _unicode_word().fullmatch(f"\u0915{mark}")]
+
+
+@pytest.mark.parametrize("size", [4_095, 4_096, 4_097, 8_192, 10_000])
+def test_a_long_run_is_one_word_wherever_a_step_ends(size: int) -> None:
+    text = f"{'x' * size}CamelCase é{'ü' * size} 🎉{'🎉' * size}word"
+    assert terms(text) == texts_of_terms(text)
+    assert terms(text) == ["x" * LONGEST_TERM, f"e{'u' * (LONGEST_TERM - 1)}", "word"]
+    assert parts_of(f"{'x ' * size}{'🎉' * size}someName") == {"some", "name"}

@@ -130,10 +130,7 @@ def terms_of(text: str) -> Iterator[Term]:
             if candidate.isascii():
                 yield Term(candidate.lower()[:LONGEST_TERM], start, at + match.end())
                 continue
-            for offset, run in _pieces(candidate, _unicode_word()):
-                for word in _unicode_word().finditer(run):
-                    first, last = start + offset + word.start(), start + offset + word.end()
-                    yield from _terms_of_word(word[0], first, last)
+            yield from _terms_of_candidate(candidate, start)
 
 
 def texts_of_terms(text: str) -> list[str]:
@@ -147,7 +144,7 @@ def texts_of_terms(text: str) -> list[str]:
             if candidate.isascii():
                 texts.append(candidate.lower()[:LONGEST_TERM])
             else:
-                texts += [term.text for term in terms_of(candidate)]
+                texts += [term.text for term in _terms_of_candidate(candidate, 0)]
     return texts
 
 
@@ -159,9 +156,9 @@ def _pieces(text: str, word: re.Pattern[str]) -> Iterator[tuple[int, str]]:
     """
     start = 0
     while len(text) - start > _PIECE:
-        end = start + _PIECE
-        while end < len(text) and word.match(text, end, end + 1):
-            end += 1
+        end = limit = start + _PIECE
+        while end == limit and (found := word.match(text, end, limit := end + _PIECE)):
+            end = found.end()
         yield start, text[start:end]
         start = end
     yield start, text[start:] if start else text
@@ -169,11 +166,11 @@ def _pieces(text: str, word: re.Pattern[str]) -> Iterator[tuple[int, str]]:
 
 def parts_of(text: str) -> set[str]:
     """Return the parts of names in camel case, in lower case."""
-    if not _HAS_CAMEL.search(text):
-        return set()
     return {
         part.lower()[:LONGEST_TERM]
-        for word in _ASCII_WORD.findall(text)
+        for _, piece in _pieces(text, _ASCII_WORD)
+        if _HAS_CAMEL.search(piece)
+        for word in _ASCII_WORD.findall(piece)
         if not (word.islower() or word.isupper())
         for part in _camel_parts(word)
     }
@@ -204,6 +201,13 @@ def fold(word: str) -> str:
     if folded.isascii():
         return folded
     return _MARKED.sub(lambda match: _without_marks(match[0]), normalize("NFC", folded))
+
+
+def _terms_of_candidate(candidate: str, start: int) -> Iterator[Term]:
+    for offset, run in _pieces(candidate, _unicode_word()):
+        for word in _unicode_word().finditer(run):
+            first, last = start + offset + word.start(), start + offset + word.end()
+            yield from _terms_of_word(word[0], first, last)
 
 
 def _terms_of_word(word: str, start: int, end: int) -> Iterator[Term]:

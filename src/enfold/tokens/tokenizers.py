@@ -48,6 +48,8 @@ _DOUBTFUL = re.compile(
 The ranges are few and wide, because each one costs time on every text that is not ASCII. They also
 contain rare characters on which both agree; splintr counts those as well."""
 
+_STEP = 65_536
+"""Characters of a text that are searched in one step."""
 _ALL_CORES = 1_000_000
 """Number of characters from which all cores are used. Each core starts with an empty cache, so
 shorter texts are counted faster one by one, with the lasting cache of the thread."""
@@ -86,7 +88,7 @@ class TiktokenCounter:
             return self._exact(texts)
         if len(texts) == 1 and texts[0].isascii():
             return [fast.count(texts[0])]
-        doubtful = [text for text in texts if not text.isascii() and _DOUBTFUL.search(text)]
+        doubtful = [text for text in texts if not text.isascii() and _is_doubtful(text)]
         if not doubtful:
             return _count_fast(fast, texts)
         exactly = dict(zip(doubtful, self._exact(doubtful), strict=True))
@@ -141,6 +143,14 @@ def _load_toktok(encoding: str) -> _Toktok | None:
     # empty cache: 40 µs for a text that takes 1 µs.
     tokenizer: _Toktok = toktok._encoding(encoding)  # noqa: SLF001
     return tokenizer
+
+
+def _is_doubtful(text: str) -> bool:
+    """Return True if toktok may count the text differently.
+
+    A search in a long text holds the interpreter's lock until its end, so it is done in steps.
+    """
+    return any(_DOUBTFUL.search(text, at, at + _STEP) for at in range(0, len(text), _STEP))
 
 
 def _count_fast(fast: _Toktok, texts: list[str]) -> list[int]:
