@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 import time
 from collections import Counter
@@ -27,6 +28,7 @@ from enfold.server.load import LoadGuard, LoadLimits, request_load
 from enfold.server.metrics import Metrics
 from enfold.server.request_log import Tracing
 from enfold.text.words import texts_of_terms
+from enfold.tokens.counts import counting_threads
 from tests.server.conftest import Client
 from tests.server.test_connections import listening
 
@@ -371,3 +373,10 @@ def test_other_threads_run_while_a_long_text_is_indexed() -> None:
         time.sleep(0.001)
         steps += 1
     assert steps > 10
+
+
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="needs two cores")
+def test_large_work_leaves_a_core_to_other_requests() -> None:
+    cores = os.cpu_count() or 1
+    assert LoadLimits().large_requests < cores
+    assert counting_threads()._max_workers < cores

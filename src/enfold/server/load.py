@@ -17,6 +17,7 @@ from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass
+from os import cpu_count
 from weakref import WeakValueDictionary
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -52,8 +53,8 @@ class LoadLimits:
     """The time after which a request no longer counts as computing."""
     large_bytes: int = 1 * _MB
     """A body from this size on is large."""
-    large_requests: int = 2
-    """Large requests that are worked on at once, one per caller."""
+    large_requests: int = max(1, min(2, (cpu_count() or 1) - 1))
+    """Large requests that are worked on at once, one per caller; one core is left to the others."""
     large_seconds: float = 10.0
     """The time that a large request waits for its turn."""
     large_turn_seconds: float = 5.0

@@ -231,7 +231,7 @@ Params = ParamSpec("Params")
 Result = TypeVar("Result")
 
 _COMPUTE_THREAD = "enfold-compute"
-_COUNTING_THREADS = min(4, cpu_count() or 1)
+_COUNTING_THREADS = max(1, min(4, (cpu_count() or 1) - 1))
 _SMALL_MESSAGES = 50
 _SMALL_CHARACTERS = 40_000
 """About a millisecond of work: no more than starting a thread takes on a busy machine."""
