@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import requests
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 from hypothesis.errors import Unsatisfiable
@@ -62,6 +63,14 @@ _BODY = st.fixed_dictionaries(
         "max_tokens": _VALUE,
         "stream": _VALUE,
     },
+)
+
+
+_CHANGED = 6
+"""Requests with one odd value each that are made of a generated one."""
+_ODD: tuple[Any, ...] = (
+    *(None, True, -1, 0, 10**30, 0.5, 1e308, "", "\x00", "\ud800", "x" * 5_000, [], {}),
+    *([None], {"": None}, [[[]]], {"id": {}}, "null", [{"role": "user"}], "../..", "9" * 40),
 )
 
 
@@ -112,28 +121,30 @@ def _store(address: str, name: str) -> None:
         )
 
 
-def send(address: str, requests: int, start: int) -> Counter[int]:
+def send(address: str, number: int, start: int) -> Counter[int]:
     """Send that many requests, about as many to each operation; return the statuses.
 
-    Every second request to the API names a session, a message and other things that exist.
+    Most requests to the API name a session, a message and other things that exist.
     """
     found: Iterable[Any] = schema.get_all_operations()
     operations = [result.ok() for result in found]
     statuses: Counter[int] = Counter()
-    with httpx.Client(base_url=address, timeout=60) as client:
-        while statuses.total() < requests:
-            left = requests - statuses.total()
+    with httpx.Client(base_url=address, timeout=60) as client, requests.Session() as session:
+        while statuses.total() < number:
+            left = number - statuses.total()
             each = -(-left // (len(operations) + len(PROXIED)))
+            drawn = -(-each // (_CHANGED + 2))
             for operation in operations:
-                call = partial(_call, address, _existing(address), statuses)
+                call = partial(_call, address, session, _existing(address), statuses)
                 valid = operation.as_strategy(generation_mode=GenerationMode.POSITIVE)
-                _run(valid, each, start, call)
+                _run(valid, drawn, start, call)
                 with contextlib.suppress(Unsatisfiable):  # an operation without invalid requests
                     invalid = operation.as_strategy(generation_mode=GenerationMode.NEGATIVE)
-                    _run(invalid, each // 2, start, call)
+                    _run(invalid, drawn // 2, start, call)
             for path in PROXIED:
                 _run(_BODY, each, start, partial(_proxy, client, path, statuses))
             start += 1
+            sys.stderr.write(f"{statuses.total():,} requests are answered\n")
     return statuses
 
 
@@ -174,12 +185,33 @@ def _run(
     run()
 
 
-def _call(address: str, existing: dict[str, list[str]], statuses: Counter[int], case: Any) -> None:
-    if (number := statuses.total()) % 2:
-        for name in case.path_parameters or ():
-            if names := existing.get(name):
-                case.path_parameters[name] = names[number % len(names)]
-    answer = case.call(base_url=address, timeout=60)
+def _call(
+    address: str,
+    session: requests.Session,
+    existing: dict[str, list[str]],
+    statuses: Counter[int],
+    case: Any,
+) -> None:
+    """Send a request, then with names of things that exist, then with odd values in its body.
+
+    To generate one takes longer than to answer ten, so each is sent in several forms.
+    """
+    _send(address, session, case, statuses)
+    number = statuses.total()
+    for name in case.path_parameters or ():
+        if names := existing.get(name):
+            case.path_parameters[name] = names[number % len(names)]
+    _send(address, session, case, statuses)
+    if isinstance(case.body, dict) and case.body:
+        whole = case.body
+        for step in range(_CHANGED):
+            field = sorted(whole)[(number + step) % len(whole)]
+            case.body = {**whole, field: _ODD[(number + step) % len(_ODD)]}
+            _send(address, session, case, statuses)
+
+
+def _send(address: str, session: requests.Session, case: Any, statuses: Counter[int]) -> None:
+    answer = case.call(base_url=address, session=session, timeout=60)
     _count(answer.status_code, f"{case.method} {case.path}", answer.text, statuses)
 
 
