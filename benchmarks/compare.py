@@ -1,6 +1,6 @@
 """Compare enfold with other libraries in one run.
 
-    python benchmarks/compare.py [--works count,turn,compress,prune,proxy] [--sizes 100,1000,…]
+    python benchmarks/compare.py [--works count,compress,prune,proxy,turn] [--sizes 100,1000,…]
     python benchmarks/compare.py --quick
 
 Prints Markdown. A run of all works also writes docs/benchmarks.md and its chart. `--quick` takes
@@ -242,11 +242,12 @@ def _orphans(messages: Sequence[Mapping[str, Any]]) -> int:
 
 TITLES = {
     "count": "Counting a history",
-    "turn": "A turn, as the history grows",
     "compress": "One compression, without the model",
     "prune": "An agent transcript of a million tokens",
     "proxy": "Proxies in front of an upstream that does nothing",
+    "turn": "A turn, as the history grows",
 }
+"""The works in their order. A turn is last, because writing its longest history takes minutes."""
 NOTES = {
     "count": "Milliseconds of processor time. None of the texts was counted before.",
     "turn": (
