@@ -172,7 +172,8 @@ def describe_turns_left(status: Status, unstored: int = 0) -> str | None:
     if not status.tokens_per_turn or status.decision.action == "must":
         return None
     free = status.decision.threshold_tokens - status.decision.tokens - unstored
-    return f"about {number(max(0, free) // status.tokens_per_turn, 'turn')} left"
+    turns = max(0, free) // status.tokens_per_turn
+    return f"about {number(turns, 'turn')} left" if turns else "less than one turn left"
 
 
 def explain(
