@@ -109,7 +109,7 @@ def evidence_lines(found: Any) -> list[str]:
     columns = ["half", "rule", "questions", "newest", "in view", "times", "by search", "reachable"]
     chains: list[list[str]] = []
     for each in found["summaries"]:
-        first, last = each["first_fold"]
+        first, last = each["evidence_of_first_third"]
         for rule in TABLE_RULES:
             if rule in first and rule in last:
                 before, after = first[rule]["reachable"], last[rule]["reachable"]

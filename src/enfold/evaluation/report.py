@@ -55,7 +55,7 @@ class MethodSummary:
     chains: int
     decay_in_view: tuple[float, ...]
     decay_reachable: tuple[float, ...]
-    first_fold: tuple[Mapping[str, Reach], Mapping[str, Reach]]
+    evidence_of_first_third: tuple[Mapping[str, Reach], Mapping[str, Reach]]
     """Questions about the first third: evidence after the first compression and after the last."""
     answers: float | None
     """The mean mark of a model's answers."""
@@ -128,7 +128,9 @@ def _summary(way: Method, half: str, outcomes: Sequence[CaseResult]) -> MethodSu
         chains=len(chains),
         decay_in_view=_by_step([each.in_view for each in chains]),
         decay_reachable=_by_step([each.reachable for each in chains]),
-        first_fold=_first_fold([each.evidence for each in chains if each.evidence is not None]),
+        evidence_of_first_third=_evidence_of_first_third(
+            [each.evidence for each in chains if each.evidence is not None]
+        ),
         rules=_by_step([each.rules for each in outcomes if each.rules is not None]),
         **_marks(outcomes),
     )
@@ -146,7 +148,7 @@ def _evidence(outcomes: Iterable[CaseResult]) -> dict[str, Any]:
     }
 
 
-def _first_fold(
+def _evidence_of_first_third(
     found: Sequence[tuple[Evidence, Evidence]],
 ) -> tuple[dict[str, Reach], dict[str, Reach]]:
     return _by_rule(first for first, _ in found), _by_rule(last for _, last in found)
