@@ -7,6 +7,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
+
+_DAY = 86_400_000
+"""Milliseconds."""
 
 
 def number(amount: int, noun: str) -> str:
@@ -22,7 +26,13 @@ def when(milliseconds: int) -> str:
 
 def utc_day(milliseconds: int) -> str:
     """Return the date of a time in milliseconds, as 2026-05-07."""
-    return datetime.fromtimestamp(milliseconds / 1000, UTC).date().isoformat()
+    return _day(milliseconds // _DAY)
+
+
+@lru_cache(maxsize=1_024)
+def _day(number: int) -> str:
+    """Return the date of a day by its number since 1970."""
+    return datetime.fromtimestamp(number * _DAY / 1000, UTC).date().isoformat()
 
 
 def duration(seconds: float) -> str:

@@ -57,7 +57,7 @@ from enfold.text.questions import (
     sub_questions,
     vague_phrases,
 )
-from enfold.text.sentences import corrects, is_content_word, telling_words, whole_sentences
+from enfold.text.sentences import corrects, is_content_word, tells, whole_sentences
 from enfold.text.words import Phrase, texts_of_terms
 from enfold.tokens import get
 
@@ -599,19 +599,40 @@ def _best_row(text: str, units: Sequence[_Unit], phrases: Sequence[Phrase]) -> t
     whole = {phrase.terms[0] for phrase in phrases if not phrase.prefix}
     prefixes = tuple(phrase.terms[0] for phrase in phrases if phrase.prefix)
     terms = [texts_of_terms(text[unit.start : unit.end]) for unit in units]
-    content = [0, *accumulate(sum(map(is_content_word, each)) for each in terms)]
     different = set[str]().union(*terms)
     hits = {term for term in different if term in whole or term.startswith(prefixes)}
-    found = [hits.intersection(each) for each in terms]
+    found = [hits.intersection(each) if hits else hits for each in terms]
+    lasts = _last_of_each(units)
+    numbers = [
+        len(found[first]) if first == last else len(set[str]().union(*found[first : last + 1]))
+        for first, last in enumerate(lasts)
+    ]
+    most = max(numbers)
+    rows = [first for first, number in enumerate(numbers) if number == most]
+    if len(rows) == 1:
+        return rows[0], lasts[rows[0]]
+    content = [0, *accumulate(sum(map(is_content_word, each)) for each in terms)]
+    words = [0, *accumulate(unit.words for unit in units)]
 
-    def weight_from(first: int) -> tuple[int, float, int]:
-        last = _last_of(units, first)
-        words = sum(unit.words for unit in units[first : last + 1])
-        number = len(set[str]().union(*found[first : last + 1]))
-        return number, (content[last + 1] - content[first]) / max(words, EXCERPT_WORDS), -first
+    def density(first: int) -> float:
+        end = lasts[first] + 1
+        return (content[end] - content[first]) / max(words[end] - words[first], EXCERPT_WORDS)
 
-    best = max(range(len(units)), key=weight_from)
-    return best, _last_of(units, best)
+    best = max(rows, key=density)  # the first of equals
+    return best, lasts[best]
+
+
+def _last_of_each(units: Sequence[_Unit]) -> list[int]:
+    """Return the last unit of the row from each one that is long enough."""
+    lasts: list[int] = []
+    words = last = 0
+    for first, unit in enumerate(units):
+        while words < EXCERPT_WORDS and last < len(units):
+            words += units[last].words
+            last += 1
+        lasts.append(max(first, last - 1))
+        words -= unit.words
+    return lasts
 
 
 def _last_of(units: Sequence[_Unit], first: int) -> int:
@@ -745,6 +766,7 @@ class _Answer:
         self._phrases = phrases
         self._aim = aim
         self._limit = limit
+        self._tokenizer = get(limit.tokenizer)
         self._chosen: list[_ChosenPassage] = []
         self._after_questions: set[int] = set()
         """Positions of messages after a chosen question that contains words of the query."""
@@ -792,9 +814,11 @@ class _Answer:
             key=lambda each: not (each[0].own >= least and corrects(each[1][:_LONGEST_UNIT]))
         )
         self._add(telling)
-        answers = [each for each in self._short if each[0].location.depth in self._after_questions]
-        self._short = [each for each in self._short if each not in answers]
-        self._add(answers)
+        after = self._after_questions
+        answers = [each for each in self._short if each[0].location.depth in after] if after else []
+        if answers:
+            self._short = [each for each in self._short if each[0].location.depth not in after]
+            self._add(answers)
 
     def add_changes(
         self, candidates: Sequence[tuple[RankedMessage, str]], files: Sequence[str]
@@ -936,7 +960,7 @@ class _Answer:
 
     def _count_line(self, line: str) -> int:
         if line not in self._counted:
-            self._counted[line] = get(self._limit.tokenizer).count(f"{line}\n")
+            self._counted[line] = self._tokenizer.count(f"{line}\n")
         return self._counted[line]
 
 
@@ -944,9 +968,9 @@ def _says_little(text: str) -> bool:
     """Return True if a text has too few telling words. Its beginning usually decides."""
     if not _begins_with_little(text[:_BEGINNING]):
         return False
-    return len(text) <= _BEGINNING or len(telling_words(text)) < _TELLING
+    return len(text) <= _BEGINNING or not tells(text, _TELLING)
 
 
 @lru_cache(maxsize=4_096)
 def _begins_with_little(beginning: str) -> bool:
-    return len(telling_words(beginning)) < _TELLING
+    return not tells(beginning, _TELLING)

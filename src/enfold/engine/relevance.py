@@ -12,7 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from heapq import nlargest
 from itertools import accumulate
 from typing import NamedTuple
@@ -140,12 +140,16 @@ def rank(
             _raise_results(locations, relevances, shares)
         ranked.append((locations, relevances, shares, _means_around(relevances, tokens, fading)))
     most = max((max(means) for *_, means in ranked if means), default=0.0) or 1.0
-    part = _FOCUS / most**2
-    return [
-        RankedMessage(location, relevance * (1.0 - _FOCUS + part * mean * mean), share)
-        for each in ranked
-        for location, relevance, share, mean in zip(*each, strict=True)
-    ]
+    part, least = _FOCUS / most**2, 1.0 - _FOCUS
+    make = partial(tuple.__new__, RankedMessage)  # several times as fast as to call the class
+    messages: list[RankedMessage] = []
+    for locations, relevances, shares, means in ranked:
+        focused = [
+            relevance * (least + part * mean * mean)
+            for relevance, mean in zip(relevances, means, strict=True)
+        ]
+        messages += map(make, zip(locations, focused, shares, strict=True))
+    return messages
 
 
 def _less_if_vague(
@@ -336,9 +340,11 @@ def _rank_stretch(
     near, shares = [0.0] * len(locations), [0.0] * len(locations)
     named = _speakers_called(weights, locations)
     for phrase, weight in weights.items():
-        influences = [0.0] * len(locations)
         depths = found.depths[phrase]
         places = _places(locations, depths)
+        if not places and not named[phrase]:
+            continue
+        influences = [0.0] * len(locations)
         earlier = found.count(phrase) - len(depths) + bisect_left(depths, locations[0].depth)
         for number, at in enumerate(places, max(0, earlier)):
             influences[at] = _NEWNESS[number] if number < len(_NEWNESS) else _REPEATED

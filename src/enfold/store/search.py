@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from operator import attrgetter, itemgetter
 
 from enfold.errors import InputError
@@ -73,6 +75,8 @@ def locate(text: str, phrases: Sequence[Phrase]) -> tuple[int, int]:
     open_ended = [phrase for phrase in phrases if phrase.prefix]
     for phrase in phrases:
         by_last[phrase.terms[-1]].append(phrase)
+    if text.isascii() and by_last.keys().isdisjoint(parts_of(text)):
+        return _locate_in_ascii(text.lower(), phrases)
     terms: list[Term] = []
     for term in terms_of(text):
         terms.append(term)
@@ -83,6 +87,21 @@ def locate(text: str, phrases: Sequence[Phrase]) -> tuple[int, int]:
         if not word.islower() and any(part in by_last for part in parts_of(word)):
             return term.start, term.end
     return 0, 0
+
+
+def _locate_in_ascii(lower: str, phrases: Iterable[Phrase]) -> tuple[int, int]:
+    """Return start and end of the phrase that ends first in a text of lower case."""
+    matches = (_pattern(phrase).search(lower) for phrase in phrases)
+    spans = [match.span() for match in matches if match]
+    return min(spans, key=itemgetter(1), default=(0, 0))
+
+
+@lru_cache(maxsize=1_024)
+def _pattern(phrase: Phrase) -> re.Pattern[str]:
+    """Return a pattern for the terms of a phrase in ASCII text."""
+    words = "[^a-z0-9]+".join(map(re.escape, phrase.terms))
+    end = "[a-z0-9]*" if phrase.prefix else ""
+    return re.compile(f"(?<![a-z0-9]){words}{end}(?![a-z0-9])")
 
 
 def _scope(where: SearchScope) -> str:

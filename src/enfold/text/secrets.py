@@ -42,6 +42,11 @@ _KEY_FORMS = (
 )
 """Forms of keys. A form that could be a usual word needs a digit."""
 KEY = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(_KEY_FORMS)})")
+_KEY_MARKS = (
+    *("_", "-", "SK", "eyJ", "dapi", "AIza", "ya29.", "AKIA", "ASIA", "ATATT3", ":AA"),
+    *("hvs.", "hvb.", "dp.", "AQ.", "SG."),
+)
+"""Every form of a key has one of these; most texts have none."""
 _PRIVATE_KEY = re.compile(
     r"(-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----).*?(?:(-----END [A-Z ]{0,30}PRIVATE KEY-----)|\Z)",
     re.DOTALL,
@@ -88,7 +93,7 @@ def hide(text: str) -> str:
     A value after a name such as `password` is hidden only if it looks random: prose such as
     "password: required" stays.
     """
-    shown = KEY.sub(HIDDEN, text)
+    shown = KEY.sub(HIDDEN, text) if any(map(text.__contains__, _KEY_MARKS)) else text
     if "PRIVATE KEY" in shown:
         shown = _PRIVATE_KEY.sub(lambda match: f"{match[1]}{HIDDEN}{match[2] or ''}", shown)
     if "://" in shown:

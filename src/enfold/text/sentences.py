@@ -9,7 +9,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Iterator
 from enum import IntEnum
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from textwrap import shorten
 from typing import NamedTuple
@@ -63,6 +63,8 @@ _MAX_PIECE = 600
 """Characters of a piece, whether it is a whole sentence or not."""
 _ABBREVIATION = 8
 """Characters of an abbreviation with its stop and the spaces after it."""
+_FEW_WORDS = 80
+"""Characters that usually have a few telling words."""
 _DENSITY = 3
 """A character of an unspaced script has about as much content as this many others."""
 
@@ -313,13 +315,23 @@ def corrects(text: str) -> bool:
     words = {word: cue for word in texts_of_terms(text) if (cue := _WORDS.get(word, 0))}
     if any(cue & Cue.CORRECTION for cue in words.values()):
         return True
-    anchors = [word for word, cue in words.items() if cue & Cue.ANCHOR]
+    anchors = [word for word in words if word in _correction_anchors()]
     found = phrase_cues(text, anchors) if anchors else 0
     if not text.isascii():
         found |= unspaced_cues(text)
         for word in texts_of_terms(text):
             found |= PAIR_CUES.get(word, 0)
     return bool(found & Cue.CORRECTION)
+
+
+@cache
+def _correction_anchors() -> frozenset[str]:
+    """Return the words with a phrase that corrects something."""
+    return frozenset(
+        word
+        for word, phrases_of_word in _PHRASES.items()
+        if any(cue & Cue.CORRECTION for _, cue in phrases_of_word)
+    )
 
 
 @lru_cache(maxsize=16_384)
@@ -334,6 +346,14 @@ def is_content_word(word: str) -> bool:
 def telling_words(text: str) -> frozenset[str]:
     """Return the content words of a text without short ones, which occur in any text by chance."""
     return frozenset(filter(_tells, texts_of_terms(text)))
+
+
+def tells(text: str, least: int) -> bool:
+    """Return True if a text has that many telling words or more. Its beginning often decides."""
+    beginning = text[:_FEW_WORDS].rpartition(" ")[0] if len(text) > _FEW_WORDS else ""
+    if beginning and len(telling_words(beginning)) >= least:
+        return True
+    return len(telling_words(text)) >= least
 
 
 @lru_cache(maxsize=16_384)

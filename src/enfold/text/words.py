@@ -65,6 +65,11 @@ MOST_PHRASES = 64
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _ASCII_WORD = re.compile(r"[A-Za-z0-9]+")
+_ASCII_TERMS = bytes(
+    ord(chr(code).lower()) if chr(code).isascii() and chr(code).isalnum() else ord(" ")
+    for code in range(256)
+)
+"""For each byte of ASCII text the small letter or digit, or a space."""
 _CANDIDATE = re.compile(r"[A-Za-z0-9\x80-\U0010ffff]+")
 """A possible word. Non-ASCII ones are examined more closely, which is slower."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -138,7 +143,9 @@ def texts_of_terms(text: str) -> list[str]:
     texts: list[str] = []
     for _, piece in _pieces(text, _CANDIDATE):
         if piece.isascii():
-            texts += [word[:LONGEST_TERM] for word in _ASCII_WORD.findall(piece.lower())]
+            # Several times as fast as a regular expression.
+            words = piece.encode().translate(_ASCII_TERMS).decode().split()
+            texts += [word[:LONGEST_TERM] for word in words] if len(piece) > LONGEST_TERM else words
             continue
         for candidate in _CANDIDATE.findall(piece):
             if candidate.isascii():
