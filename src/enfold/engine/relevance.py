@@ -56,13 +56,13 @@ _NEWNESS = tuple(
 """The influence of a word by the number of messages before that have it."""
 RANKED_WHOLE = 1_280
 """Messages of a branch that is ranked whole."""
-MAX_RANKED = 640
+MAX_RANKED = 448
 """Messages of a longer branch that are ranked: the best blocks."""
-BLOCK = 16
+BLOCK = 8
 """Messages of a block. The parts of a long branch are chosen by blocks."""
-_BLOCKS_BEFORE, _BLOCKS_AFTER = 2, 3
+_BLOCKS_BEFORE, _BLOCKS_AFTER = 1, 4
 """Neighbours of a block that are ranked with it."""
-_NEXT_BLOCK = 0.4
+_NEXT_BLOCK = 0.6
 """The influence of a word on the blocks next to its own, in the choice of blocks."""
 
 
