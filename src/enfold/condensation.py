@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from enfold.errors import CompressionError, InputError, NoGainError
@@ -42,7 +43,7 @@ TIGHTEST_SUMMARY = 64
 """The lowest limit of a summary, in tokens."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Plan:
     """The input of a strategy: a view divided into head, middle and tail, and how far to go.
 
@@ -131,13 +132,13 @@ class Plan:
         """Tokens of the view now."""
         return sum(self.counts) + self.previous_tokens
 
-    @property
+    @cached_property
     def editable(self) -> tuple[int, ...]:
         """Indexes of the messages that may be edited: the old ones that are not protected."""
         protected = self.protected
         return tuple(index for index in self._zones.old if index not in protected)
 
-    @property
+    @cached_property
     def protected(self) -> frozenset[int]:
         """Indexes of the messages that no edit may change, however old they are.
 

@@ -25,9 +25,9 @@ _LONGEST_MARKER = 80
 _MOST_MARKER_TOKENS = 24
 _ERROR = re.compile(
     r"\b(?:error|errors|failed|failure|failures|fatal|panic|exception|traceback|assert\w*"
-    r"|not found|denied)\b|\w(?:Error|Exception)\b|^E\s",
-    re.IGNORECASE,
+    r"|not found|denied)\b|\w(?:error|exception)\b|^e\s"
 )
+"""Finds reports of errors in a line in lower case."""
 _ERROR_WORDS = (
     *("error", "fail", "fatal", "panic", "exception", "traceback", "assert"),
     *("not found", "denied"),
@@ -87,13 +87,18 @@ def truncate(text: str, limits: TextLimits, tokenizer: Tokenizer) -> str:
 
 def _error_lines(removed: str) -> str:
     """Return the lines that report errors, the first of them if there are many."""
-    found = (line for line in removed.split("\n") if _may_be_error(line) and _ERROR.search(line))
+    lower = removed.lower()
+    words = [word for word in _ERROR_WORDS if word in lower]
+    lowered = lower.split("\n")
+    marked = [at for at, line in enumerate(lowered) if line[:1] == "e" and line[1:2].isspace()]
+    places = set(marked).union(
+        *([at for at, line in enumerate(lowered) if word in line] for word in words)
+    )
+    if not places:
+        return ""
+    lines = removed.split("\n")
+    found = (lines[at] for at in sorted(places) if _ERROR.search(lowered[at]))
     return "\n".join(line[:_LONGEST_ERROR] for line in islice(found, _MOST_ERRORS))
-
-
-def _may_be_error(line: str) -> bool:
-    lower = line.lower()
-    return lower.startswith("e") or any(word in lower for word in _ERROR_WORDS)
 
 
 def map_texts(value: Any, edit: Edit, *, most_items: int | None = None) -> Any:

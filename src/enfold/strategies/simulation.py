@@ -12,6 +12,7 @@ from math import ceil
 from typing import Any, Protocol, TypeVar
 
 from enfold.condensation import Condensation, Plan
+from enfold.messages import Message
 from enfold.strategies.contract import (
     Estimate,
     EstimatedCost,
@@ -25,6 +26,7 @@ from enfold.summaries.prompts import build
 from enfold.summaries.request import fit, input_budget, part_budget, unescaped_transcript
 from enfold.tokens import get
 
+_NOTHING = (Message("user", ()),)
 _WORD = " the"
 """One token in every vocabulary, also many times in a row."""
 LENGTH, SHARE = 100, 0.08
@@ -61,6 +63,8 @@ class _SimulatedSummarizer:
         self.max_input: int | None = None  # it reads everything at once and calculates the pieces
         self._piece_limit = original.max_input
         self.calls = self.input_tokens = self.output_tokens = 0
+        self._prompts: list[tuple[SummaryRequest, int]] = []
+        """The last two requests without messages, which are often the same, and their tokens."""
 
     async def summarize(self, request: SummaryRequest) -> Summary:
         messages = _tokens(unescaped_transcript(request.messages), request.tokenizer)
@@ -68,8 +72,11 @@ class _SimulatedSummarizer:
         if self._piece_limit is not None and messages > input_budget(request, self._piece_limit):
             request = fit(request, self._piece_limit)
             calls = ceil(messages / part_budget(request, self._piece_limit))
-        overhead = _prompt_tokens(replace(request, messages=(), recent=()))
-        last = _prompt_tokens(replace(request, messages=())) if request.recent else overhead
+        overhead = self._prompt_tokens(replace(request, messages=(), recent=()))
+        last = overhead
+        if request.recent:
+            last = self._prompt_tokens(replace(request, messages=(), recent=_NOTHING))
+            last += _tokens(unescaped_transcript(request.recent), request.tokenizer)
         least = LENGTH + _tokens(request.previous or "", request.tokenizer)
         read = (messages * piece / calls for piece in range(1, calls + 1))
         written = [min(request.target, least + int(SHARE * tokens)) for tokens in read]
@@ -77,6 +84,15 @@ class _SimulatedSummarizer:
         self.input_tokens += (calls - 1) * overhead + last + messages + sum(written[:-1])
         self.output_tokens += sum(written)
         return Summary((_WORD * written[-1]).strip(), self.name, written[-1], is_checked=True)
+
+    def _prompt_tokens(self, request: SummaryRequest) -> int:
+        for known, tokens in self._prompts:
+            if known == request:
+                return tokens
+        prompt = build(request)
+        found = sum(_tokens(text, request.tokenizer) for text in (prompt.system, prompt.user))
+        self._prompts = [(request, found), *self._prompts[:1]]
+        return found
 
 
 def _cost(calls: tuple[SummarizerCalls, ...], prices: Prices | None) -> EstimatedCost:
@@ -89,11 +105,6 @@ def _cost(calls: tuple[SummarizerCalls, ...], prices: Prices | None) -> Estimate
     ]
     dollars = [each for each in costs if each is not None]
     return EstimatedCost(calls, sum(dollars) if len(dollars) == len(costs) else None)
-
-
-def _prompt_tokens(request: SummaryRequest) -> int:
-    prompt = build(request)
-    return sum(_tokens(text, request.tokenizer) for text in (prompt.system, prompt.user))
 
 
 def _tokens(text: str, tokenizer: str) -> int:

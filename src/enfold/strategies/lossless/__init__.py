@@ -25,7 +25,7 @@ from enfold.ledger import Shortening
 from enfold.messages import Message
 from enfold.retention import Retention
 from enfold.strategies.contract import Capabilities, Estimate, Prices, StrategyKind, Summarizers
-from enfold.strategies.lossless.blocks import replace_blocks
+from enfold.strategies.lossless.blocks import estimate_savings, replace_blocks
 from enfold.strategies.lossless.config import Encodings, LosslessConfig, Obsolete
 from enfold.strategies.lossless.drafts import StepContext, TextDraft, shortening
 from enfold.strategies.lossless.markers import Names, has_marker, pointed_at
@@ -43,8 +43,8 @@ from enfold.tokens import compute_async, count_messages, get
 __all__ = ["KIND", "Encodings", "Lossless", "LosslessConfig", "Obsolete", "shorten"]
 
 
-_TRIED_WHOLE, _SAMPLE = 300_000, 100_000
-"""Characters up to which an estimate tries encodings on all texts, and on how many of more."""
+_TRIED_WHOLE, _SAMPLE = 300_000, 60_000
+"""Characters up to which an estimate tries all texts, and encodings on how many of more."""
 
 
 class LosslessRun:
@@ -81,6 +81,8 @@ class LosslessRun:
         self._not_sampled: list[TextDraft] = []
         self._saved_by_encodings = 0.0
         """Tokens for each character of the drafts that were not sampled."""
+        self._saved_by_blocks: dict[int, int] = {}
+        """Tokens that an estimate calculates, by the index of the message."""
 
     def run(self) -> tuple[Step, ...]:
         """Run the steps of the config and return the tokens before and after each."""
@@ -105,7 +107,7 @@ class LosslessRun:
             (
                 "block_deduplication",
                 config.deduplicate_blocks,
-                lambda: replace_blocks(drafts, terms),
+                self._replace_blocks,
             ),
         )
         done: list[Step] = []
@@ -134,6 +136,14 @@ class LosslessRun:
         saved = reencode(sample, self._config.encodings, self._terms)
         self._saved_by_encodings = saved / max(1, size)
 
+    def _replace_blocks(self) -> None:
+        """Replace repeated blocks; an estimate calculates what that saves in a long session."""
+        drafts, terms = self._drafts, self._terms
+        if self._is_estimate and sum(len(draft.text) for draft in drafts) > _TRIED_WHOLE:
+            self._saved_by_blocks = estimate_savings(drafts, terms, self._plan.counts)
+        else:
+            replace_blocks(drafts, terms)
+
     def entries(self) -> tuple[CondensationEntry, ...]:
         """Return one entry for every message."""
         drafts, shown, edited = self._drafts, self._shown, self._edited
@@ -157,17 +167,20 @@ class LosslessRun:
         self._counts = dict(zip(self._edited, counts, strict=True))
         for index, tokens in self._assumed_savings().items():
             self._edited.setdefault(index, plan.messages[index])
-            self._counts[index] = self._counts.get(index, plan.counts[index]) - tokens
+            left = self._counts.get(index, plan.counts[index]) - tokens
+            self._counts[index] = max(1, left)
         before = sum(plan.counts[index] for index in self._edited)
         return plan.tokens + sum(self._counts.values()) - before
 
     def _assumed_savings(self) -> dict[int, int]:
-        """Return the tokens that encodings save in the messages that were not sampled."""
+        """Return the tokens that calculated blocks, and encodings not tried, save by message."""
         sizes: dict[int, int] = {}
         for draft in self._not_sampled:
             left = len(draft.text) - sum(hole.stop - hole.start for hole in draft.holes)
             sizes[draft.was.message] = sizes.get(draft.was.message, 0) + left
-        saved = {index: int(size * self._saved_by_encodings) for index, size in sizes.items()}
+        saved = dict(self._saved_by_blocks)
+        for index, size in sizes.items():
+            saved[index] = saved.get(index, 0) + int(size * self._saved_by_encodings)
         return {index: tokens for index, tokens in saved.items() if tokens}
 
     def _with_shown(self) -> dict[int, Message]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Literal, TypeAlias
 
 from pydantic import Field
@@ -122,8 +123,13 @@ _PATHS = ("file_path", "path", "filename", "file", "target_file", "absolute_path
 
 def kind_of(call: ToolCall) -> ToolKind:
     """Return what a call does; `other` if its name does not tell."""
-    name = call.name.lower()
-    return next((kind for kind, words in _NAMES if any(word in name for word in words)), "other")
+    return _kind_of_tool(call.name)
+
+
+@lru_cache(maxsize=1_024)
+def _kind_of_tool(name: str) -> ToolKind:
+    lower = name.lower()
+    return next((kind for kind, words in _NAMES if any(word in lower for word in words)), "other")
 
 
 def arguments_of(call: ToolCall) -> Mapping[str, Any]:

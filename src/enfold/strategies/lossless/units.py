@@ -132,6 +132,19 @@ def _bare(units: Units, lines: list[str]) -> tuple[list[str], array[int], bytear
     return bare, forms, flags
 
 
+def bare_lines(text: str) -> list[str]:
+    """Return the lines of a text without their numbers."""
+    lines = text.split("\n")
+    for run in runs(lines) if is_numbered(text) else ():
+        lines[run.start : run.stop] = bodies(lines, run)
+    return lines
+
+
+def is_anchor(line: str) -> bool:
+    """Return True if a line is worth looking for."""
+    return len(line) >= _SHORTEST_ANCHOR and not line.isspace()
+
+
 def _take_off_signs(units: Units, lines: list[str], forms: array[int]) -> list[str]:
     """Lines of a patch without the sign before them; the forms of the others stay."""
     signs = {sign: units.number_of(Form(sign=sign)) for sign in _SIGNS}
@@ -146,12 +159,14 @@ def _take_off_signs(units: Units, lines: list[str], forms: array[int]) -> list[s
 def _add_long(units: Units, line: str, offset: int) -> None:
     if line.count("\\n") > 1 and _add_escaped(units, line, offset):
         return
-    for found in _PIECE.finditer(line):
-        units.starts.append(offset + found.start())
-        units.stops.append(offset + found.end())
-        units.keys.append(hash(found[0]) ^ _OF_PIECE)
-        units.forms.append(0)
-        units.flags.append(PIECE | ANCHOR | JOINED | (LINKED if found.start() else 0))
+    pieces = _PIECE.findall(line)
+    ends = array("I", accumulate(map(len, pieces), initial=offset))
+    units.starts += ends[:-1]
+    units.stops += ends[1:]
+    units.keys.extend(hash(piece) ^ _OF_PIECE for piece in pieces)
+    units.forms.extend(bytes(len(pieces)))
+    first = PIECE | ANCHOR | JOINED
+    units.flags += bytes([first]) + bytes([first | LINKED]) * (len(pieces) - 1)
 
 
 def _add_escaped(units: Units, line: str, offset: int) -> bool:

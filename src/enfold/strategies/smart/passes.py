@@ -6,15 +6,14 @@ import asyncio
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from itertools import pairwise
+from functools import cached_property, lru_cache
+from itertools import accumulate, pairwise
 from math import ceil
 from typing import Any, TypeAlias
 
 from enfold.amounts import track_spending
 from enfold.condensation import (
     TIGHTEST_SUMMARY,
-    Condensation,
     CondensationEntry,
     EditedMessage,
     KeptMessage,
@@ -199,10 +198,7 @@ class Editor:
 
     def edit(self, message: Message, operations: Operations) -> Message:
         """The message with the operations applied; the very same if nothing changes."""
-        edited_parts = tuple(
-            part for name, part in _PARTS.items() if getattr(operations, name).operation != "keep"
-        )
-        if not any(isinstance(part, edited_parts) for part in message.parts):
+        if not _changes(operations).intersection(map(type, message.parts)):
             return message
         content = decompose(message)
         edited = MessageContent(
@@ -237,6 +233,14 @@ class Editor:
             return lambda text: truncate(text, limits, self.tokenizer)
         how = operation.summarize
         return lambda text: self.summaries.get(TextToSummarize(text, role, how), text)
+
+
+@lru_cache(maxsize=64)
+def _changes(operations: Operations) -> frozenset[type[Part]]:
+    """Return the types of the parts that the operations may change."""
+    return frozenset(
+        part for name, part in _PARTS.items() if getattr(operations, name).operation != "keep"
+    )
 
 
 def operations_for(index: int, config: IndividualConfig) -> Operations:
@@ -278,6 +282,7 @@ def _is_long(text: str, tokens: int, tokenizer: Tokenizer) -> bool:
     return tokenizer.count(text) > tokens + tokenizer.count(SUMMARIZED)
 
 
+@lru_cache(maxsize=64)
 def _limits(operation: OperationConfig) -> TextLimits:
     how = operation.truncate
     return TextLimits(
@@ -323,13 +328,20 @@ class WorkingView:
     @cached_property
     def shown(self) -> tuple[int, ...]:
         """Indexes of the messages that are not summarized."""
-        summarized = set(self.summarized.indexes) if self.summarized is not None else set()
-        return tuple(i for i in range(len(self.plan.messages)) if i not in summarized)
+        every = range(len(self.plan.messages))
+        if self.summarized is None:
+            return tuple(every)
+        summarized = set(self.summarized.indexes)
+        return tuple(i for i in every if i not in summarized)
 
     @cached_property
     def tokens(self) -> int:
         """The tokens of the view now."""
-        return Condensation("", self.entries).tokens(self.plan)
+        counts, summarized = self.plan.counts, self.summarized
+        total = sum(counts) + sum(edit.tokens - counts[i] for i, edit in self.edits.items())
+        if summarized is None:
+            return total + self.plan.previous_tokens
+        return total + summarized.tokens - sum(map(self.count, summarized.indexes))
 
     @cached_property
     def entries(self) -> tuple[CondensationEntry, ...]:
@@ -391,7 +403,7 @@ class WorkingView:
             if tokens < self.plan.counts[index]
         }
         smaller = {i: edit for i, edit in edits.items() if edit.tokens < self.count(i)}
-        freely = replace(self, edits={**self.edits, **smaller}).with_what_holds(edits)
+        freely = replace(self, edits={**self.edits, **smaller}).with_what_holds(edits, smaller)
         sources = self._sources
         if not sources.intersection(smaller):
             return freely
@@ -413,23 +425,37 @@ class WorkingView:
         """Return the view with parts of messages in place of the whole."""
         return replace(self, edits={**self.edits, **excerpts}).with_what_holds({})
 
-    def with_what_holds(self, instead: Mapping[int, EditedMessage]) -> WorkingView:
+    def with_what_holds(
+        self, instead: Mapping[int, EditedMessage], changed: Collection[int] | None = None
+    ) -> WorkingView:
         """Without shortened texts whose sources are no longer shown as they were.
 
-        `instead` are edits to show in place of those; the others are shown in full again.
+        `instead` are edits to show in place of those; the others are shown in full again. Sources
+        that are not in `changed` are shown as they were; None is all.
         """
         now = self
-        while wrong := without_sources(now.messages, now.shortenings):
+        while wrong := without_sources(now.messages, now._pointing_to(changed)):
             edits = {i: edit for i, edit in now.edits.items() if i not in wrong}
             edits.update({i: instead[i] for i in wrong if i in instead})
-            now = replace(now, edits=edits)
+            now, changed = replace(now, edits=edits), wrong
         return now
+
+    def _pointing_to(self, changed: Collection[int] | None) -> dict[int, tuple[Shortening, ...]]:
+        """The lossless shortenings that use any of these messages."""
+        if changed is None:
+            return self.shortenings
+        return {
+            index: shortenings
+            for index, shortenings in self.shortenings.items()
+            if any(source.message in changed for each in shortenings for source in each.sources)
+        }
 
     @cached_property
     def messages(self) -> dict[int, Message]:
         """The shown messages by index."""
-        plan, edits = self.plan, self.edits
-        return {i: edits[i].message if i in edits else plan.messages[i] for i in self.shown}
+        found = dict(zip(self.shown, map(self.plan.messages.__getitem__, self.shown), strict=True))
+        found.update((i, edit.message) for i, edit in self.edits.items() if i in found)
+        return found
 
     @cached_property
     def shortenings(self) -> dict[int, tuple[Shortening, ...]]:
@@ -725,23 +751,24 @@ def _whole_groups(
     messages = working.plan.messages
     shown = set(working.shown)
     found: set[int] = set()
+    tokens = 0
     for first, end in pairwise(cut_points(messages)):
         group = {index for index in range(first, end) if index in shown}
         leaving = group.intersection(candidates)
         stays = group - leaving
         if stays.issubset(staying) and not any(answers_a_call(messages[i]) for i in stays):
             found |= leaving
-            if stop_at_target and _is_enough(working, found):
+            tokens += sum(map(working.count, leaving))
+            if stop_at_target and _is_enough(working, tokens):
                 break
     return frozenset(found)
 
 
-def _is_enough(working: WorkingView, indexes: Iterable[int]) -> bool:
-    """Return True if the view meets the target after these messages are summarized."""
+def _is_enough(working: WorkingView, tokens: int) -> bool:
+    """Return True if the view meets the target after this many tokens are summarized."""
     plan = working.plan
     if plan.target is None:
         return False
-    tokens = sum(working.count(index) for index in indexes)
     summary = fence_tokens(plan.tokenizer) + _summary_limit(working, tokens)
     earlier = working.summarized.tokens if working.summarized is not None else plan.previous_tokens
     return working.tokens - earlier - tokens + summary <= plan.target
@@ -794,14 +821,26 @@ async def _individual(step: Pass, working: WorkingView, writer: SummaryWriter) -
         return working
     chosen = sorted(messages_touched(step, working))
     target = working.plan.target
-    size = max(1, len(chosen))
-    if target is not None:
-        size = max(_AT_ONCE, len(chosen) // _MOST_STEPS)
-    for start in range(0, len(chosen), size):
-        if target is not None and working.tokens <= target:
-            break
-        working = await _edit(step, config, chosen[start : start + size], working, writer)
+    start, end = 0, len(chosen)
+    while start < len(chosen):
+        if target is not None:
+            if working.tokens <= target:
+                break
+            end = _end_of_step(chosen, start, working, working.tokens - target)
+        working = await _edit(step, config, chosen[start:end], working, writer)
+        start = end
     return working
+
+
+def _end_of_step(chosen: Sequence[int], start: int, working: WorkingView, surplus: int) -> int:
+    """Return the end of the messages that are edited before the target is looked at again.
+
+    An edit saves at most the tokens of its message, so that fewer tokens than the surplus cannot
+    reach the target; the last messages of a step may.
+    """
+    sizes = accumulate(working.count(index) for index in chosen[start:])
+    needed = sum(size < surplus for size in sizes)
+    return start + _AT_ONCE * (1 + needed // _AT_ONCE)
 
 
 def saved_by_operation(step: Pass, before: WorkingView, after: WorkingView) -> dict[str, int]:
@@ -834,9 +873,8 @@ def _content_tokens(content: MessageContent, name: str, tokenizer: Tokenizer) ->
     return sum(tokenizer.count_many(list(_texts(getattr(content, name)))))
 
 
-_AT_ONCE, _MOST_STEPS = 8, 100
-"""Messages that are edited before the size of the view is compared with the target, at least, and
-how often that is done at most: it takes time for every message of the view."""
+_AT_ONCE = 8
+"""Messages that are edited before the size of the view is compared with the target, at least."""
 
 
 async def _edit(
