@@ -28,11 +28,13 @@ async def engine(url: str) -> AsyncIterator[Engine]:
 
 @pytest.fixture
 async def session(engine: Engine) -> Session:
-    """A session with two branches, a summary, shortened results, a pin and work in the outbox."""
+    """A session with branches, a summary, shortened results, an undo, a pin and outbox entries."""
     session = await engine.session("chat", model=MODEL)
     await talk(session, 20)
     await session.compress()
     await read_again(session, 6)
+    await session.compress(strategy="lossless")
+    await session.undo()
     await session.compress(strategy="lossless")
     first, *_ = await engine.store.read(_message_ids)
     await session.append(assistant("Another branch."), after=first)
@@ -85,6 +87,15 @@ DAMAGES = {
     "ledger": ('UPDATE message_edits SET ledger = \'{{"pointsTo":["gone"]}}\'', "edit"),
     "ledger cut": ("UPDATE message_edits SET ledger = NULL", "edit"),
     "snapshot gone": ("DELETE FROM session_snapshots", "edit"),
+    "tokens": (
+        (
+            "UPDATE chat_messages SET path_tokens = path_tokens + 9000, "
+            "tokens = tokens + CASE WHEN seq = {first} THEN 9000 ELSE 0 END"
+        ),
+        "message",
+    ),
+    "settings": ("UPDATE sessions SET settings = '[]'", "session"),
+    "undo": ("UPDATE snapshot_undos SET message = -1", "undo"),
     "text gone": ("DELETE FROM message_texts WHERE message = {middle}", "search"),
     "text": ("UPDATE message_texts SET text = 'zebra' WHERE message = {middle}", "search"),
     "text cut": ("UPDATE message_texts SET text = '' WHERE message = {middle}", "search"),
@@ -97,7 +108,7 @@ async def test_every_damage_is_found(engine: Engine, session: Session) -> None:
     first, last = await engine.store.read(_ends)
     other = f"(SELECT content FROM chat_messages WHERE seq = {first})"
     for name, (damage, area) in DAMAGES.items():
-        statement = damage.format(middle=first + 12, last=last, other=other)
+        statement = damage.format(first=first, middle=first + 12, last=last, other=other)
         with pytest.raises(_TakenBack) as caught:
             await engine.store.write(_damage_and_check, statement)
         assert area in {problem.area for problem in caught.value.problems}, name

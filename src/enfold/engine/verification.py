@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from enfold.engine.state import message_of, search_text
-from enfold.errors import NotFoundError
+from enfold.errors import ConfigError, NotFoundError, TokenCountError
+from enfold.messages import Message
 from enfold.records import SessionKey, StoredMessage
 from enfold.store import integrity
 from enfold.store.database import Database
 from enfold.store.integrity import IntegrityFault, ReadBody, SessionCheck, SessionHead
 from enfold.store.store import Store
+from enfold.tokens import count_message
 
 _MOST = 1_000
 """The most problems that are listed."""
@@ -103,4 +105,12 @@ def check(db: Database, key: SessionKey) -> SessionCheck:
 
 def _read(stored: StoredMessage) -> ReadBody:
     message = message_of(stored)
-    return ReadBody(message.role, search_text(message))
+    return ReadBody(message.role, search_text(message), _tokens(message, stored.tokenizer))
+
+
+def _tokens(message: Message, tokenizer: str) -> int | None:
+    """Return the tokens of a message; None if the tokenizer cannot be loaded here."""
+    try:
+        return count_message(message, tokenizer)
+    except (ConfigError, TokenCountError):
+        return None

@@ -28,6 +28,8 @@ from enfold.text.words import storable
 
 _MOST = 100
 """The most problems that are listed for one session, and for the database."""
+_FEW = 50
+"""Tokens by which a count may always differ from a new one."""
 _COLUMNS = tuple(each.name for each in fields(StoredMessage))
 
 
@@ -74,11 +76,13 @@ class SessionCheck:
 
 
 class ReadBody(NamedTuple):
-    """The role and the text of a message, as its bytes have them."""
+    """The role, the text and the tokens of a message, as its bytes have them."""
 
     role: str
     text: str
     """The searchable text."""
+    tokens: int | None
+    """Its tokens, counted now. None if its tokenizer is not known here."""
 
 
 def _unread(_message: StoredMessage) -> None:
@@ -142,8 +146,16 @@ def check_session(
 
 def _check_head(db: Database, session: SessionKey, check: SessionCheck) -> None:
     for row in db.rows("sessions_after_key", key=session - 1, limit=1):
-        if row["key"] == session and row["tip_key"] and row["tip_session"] != session:
+        if row["key"] != session:
+            continue
+        if row["tip_key"] and row["tip_session"] != session:
             check.add("session", row["id"], "the last message of its current branch is missing")
+        try:
+            is_object = isinstance(loads(row["settings"]), dict)
+        except InputError:
+            is_object = False
+        if not is_object:
+            check.add("session", row["id"], "its settings cannot be read")
 
 
 def _check_messages(
@@ -167,10 +179,21 @@ def _check_messages(
                 continue
             if body.role != message.role:
                 check.add("message", message.id, f"its bytes have the role {body.role}")
+            if body.tokens is not None and _is_far(message.tokens, body.tokens):
+                fault = f"its {message.tokens:,} tokens are far from the {body.tokens:,} counted"
+                check.add("message", message.id, fault)
             if row["text"] is None and body.text:
                 check.add("search", message.id, "the message has no search row")
             elif row["text"] is not None and row["text"] != storable(body.text):
                 check.add("search", message.id, "the search row has another text")
+
+
+def _is_far(tokens: int, counted: int) -> bool:
+    """Return True if tokens are less than half or more than twice of a new count.
+
+    Earlier versions counted some messages a little differently.
+    """
+    return not counted // 2 - _FEW <= tokens <= 2 * counted + _FEW
 
 
 def _faults(message: StoredMessage, row: Row) -> Iterator[str]:

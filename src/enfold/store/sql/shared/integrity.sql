@@ -1,5 +1,6 @@
 -- name: sessions_after_key
-SELECT s.key, s.namespace, s.listed_in, s.id, s.tip AS tip_key, m.session AS tip_session
+SELECT s.key, s.namespace, s.listed_in, s.id, s.settings, s.tip AS tip_key,
+    m.session AS tip_session
 FROM sessions AS s LEFT JOIN chat_messages AS m ON m.seq = s.tip
 WHERE s.key > :key
 ORDER BY s.key
@@ -77,6 +78,11 @@ UNION ALL
 SELECT 'undo', CAST(u.seq AS text), CAST(u.snapshot AS text) FROM snapshot_undos AS u
 WHERE u.session = :session AND NOT EXISTS (
     SELECT 1 FROM session_snapshots AS s WHERE s.seq = u.snapshot AND s.session = :session
+)
+UNION ALL
+SELECT 'undo', CAST(u.seq AS text), CAST(u.message AS text) FROM snapshot_undos AS u
+WHERE u.session = :session AND u.message IS NOT NULL AND NOT EXISTS (
+    SELECT 1 FROM chat_messages AS m WHERE m.seq = u.message AND m.session = :session
 )
 LIMIT :limit
 
