@@ -86,8 +86,8 @@ class _SimulatedSummarizer:
         return Summary((_WORD * written[-1]).strip(), self.name, written[-1], is_checked=True)
 
     def _prompt_tokens(self, request: SummaryRequest) -> int:
-        for known, tokens in self._prompts:
-            if known == request:
+        for earlier, tokens in self._prompts:
+            if earlier == request:
                 return tokens
         prompt = build(request)
         found = sum(_tokens(text, request.tokenizer) for text in (prompt.system, prompt.user))

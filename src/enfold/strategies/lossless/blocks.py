@@ -63,32 +63,32 @@ def estimate_savings(
     sizes: dict[int, int] = {}
     for draft in drafts:
         sizes[draft.was.message] = sizes.get(draft.was.message, 0) + len(draft.was.text)
-    seen: list[str | None] = []
+    earlier: list[str | None] = []
     places: dict[str, int] = {}
     found: dict[int, int] = {}
     for draft in reversed(drafts) if terms.keep_last else drafts:
         if draft.is_replaced:
             continue
-        lines, message, base = bare_lines(draft.text), draft.was.message, len(seen)
+        lines, message, base = bare_lines(draft.text), draft.was.message, len(earlier)
         if draft.right is not EditRight.NOTHING and not draft.is_whole:
             density = counts[message] / max(1, sizes[message])
-            blocks = (density * size - _MARKER_TOKENS for size in _repeats(lines, seen, places))
+            blocks = (density * size - _MARKER_TOKENS for size in _repeats(lines, earlier, places))
             saved = int(sum(tokens for tokens in blocks if tokens >= _FOREIGN * terms.least))
             found[message] = found.get(message, 0) + saved
         places.update(zip(lines, count(base), strict=False))
-        seen += (*lines, None)  # no run of lines goes beyond the text
+        earlier += (*lines, None)  # no run of lines goes beyond the text
     return {message: saved for message, saved in found.items() if saved}
 
 
 def _repeats(
-    lines: Sequence[str], seen: Sequence[str | None], places: Mapping[str, int]
+    lines: Sequence[str], earlier: Sequence[str | None], places: Mapping[str, int]
 ) -> Iterator[int]:
-    """Yield the characters of each run of lines that was seen before."""
+    """Yield the characters of each run of lines that an earlier text has."""
     end = 0
     for start, line in enumerate(lines):
         if start >= end and line in places and is_anchor(line):
             end, place = start + 1, places[line] + 1
-            while end < len(lines) and lines[end] == seen[place]:
+            while end < len(lines) and lines[end] == earlier[place]:
                 end, place = end + 1, place + 1
             yield sum(map(len, lines[start:end])) + end - start
 
