@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from functools import partial
 from importlib import import_module
@@ -53,6 +54,8 @@ def serve(
     until_eof: Annotated[bool, Parameter(show=False)] = False,
 ) -> None:
     """Serve the web UI, the API and the proxy; Ctrl+C stops it."""
+    # Nearly all that is loaded stays: the server collects garbage as soon as it is ready.
+    gc.disable()
     # The server is loaded by name: the command line only starts it.
     server = import_module("enfold.server")
     options = server.ServeOptions(

@@ -104,7 +104,7 @@ class Server(uvicorn.Server):
         if self._until_eof:
             asyncio.get_running_loop().add_reader(sys.stdin.fileno(), self._read_input)
         await self._app.load_api()  # the proxy answers meanwhile
-        gc.freeze()  # the objects of the API stay, too
+        _collect_garbage_from_now_on()
         self._ready()
         self._warming = asyncio.create_task(_load_tokenizer())
 
@@ -154,6 +154,13 @@ def run(options: ServeOptions, ready: Callable[[str], None]) -> None:
         listener.close()
 
 
+def _collect_garbage_from_now_on() -> None:
+    """Collect garbage among new objects only: all others stay, and would delay requests."""
+    gc.freeze()
+    gc.set_threshold(_NEW_OBJECTS)
+    gc.enable()
+
+
 def _keep_some_memory() -> None:
     """Set how much freed memory the C library keeps.
 
@@ -200,10 +207,6 @@ async def _serve(
         app.health.identity |= server_identity(options.db or database_url())
         # Threads that plan compressions hand over sooner, so that requests do not wait for them.
         sys.setswitchinterval(SWITCH_SECONDS)
-        # All current objects stay: collecting garbage among them would delay requests.
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(_NEW_OBJECTS)
         config = uvicorn.Config(
             app.asgi,
             http=PatientProtocol,
