@@ -17,7 +17,7 @@ WINDOW = 4_000
 def path(api: Api) -> str:
     """A session with a small window, about half full."""
     api.model("test:small", max_input=WINDOW, max_output=1_000, retention_tokens=200)
-    return api.session("bar", *talk(30), model="test:small")
+    return api.session("bar", *talk(8, 85), model="test:small")
 
 
 async def test_the_bar_shows_the_share_and_its_parts(
@@ -39,9 +39,9 @@ async def test_the_bar_shows_the_share_and_its_parts(
 async def test_the_bar_warns_at_its_levels(
     page: Page, server: Process, api: Api, share: float, level: str
 ) -> None:
-    words = int(WINDOW * 0.95 * share / 20)
+    words = int(WINDOW * 0.95 * share / 8)
     path = api.session(
-        f"level-{level}", *(user("alpha " * (words - 5)) for _ in range(20)), model="test:small"
+        f"level-{level}", *(user("alpha " * (words - 5)) for _ in range(8)), model="test:small"
     )
     await page.goto(server.address + path)
     await expect(page.locator(f".ef-meter.ef-level-{level}")).to_be_visible()
@@ -67,7 +67,7 @@ async def test_the_bar_measures_the_chosen_model_and_shows_a_changed_limit_at_on
     for name, tokens in (("narrow", 3_000), ("wide", 50_000)):
         api.profile(name, model=name, **fields)
         api.model(f"compatible:{name}", max_input=tokens, max_output=1_000)
-    await page.goto(server.address + api.session("chosen", *talk(30)))
+    await page.goto(server.address + api.session("chosen", *talk(8, 85)))
     words = page.locator(".ef-meter-words")
     await expect(words).to_contain_text("of 2,850 tokens")  # the first profile; 5 % are a margin
     await page.get_by_role("combobox", name="Profile that answers").click()

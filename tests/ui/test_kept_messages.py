@@ -45,9 +45,9 @@ async def test_a_message_stays_when_its_summary_fails_and_every_way_on_answers_i
     api.set(background=False)  # a failure in the background is tried again before it counts
     ways = ("Retry", "Use the built-in summarizer", "Continue once")
     async with answered(api, failed(401), FIRST):
-        await page.goto(server.address + api.session("once", *talk(40, 40)))
+        await page.goto(server.address + api.session("once", *talk(10, 170)))
         await say(page, "Why **does** it rise?")
-        question = page.get_by_role("article", name="You, message 81")
+        question = page.get_by_role("article", name="You, message 21")
         await expect(question).to_contain_text("Why does it rise?")
         await expect_one_problem(page, "Paused: the summary failed.", *ways)
         await page.reload()
@@ -57,7 +57,7 @@ async def test_a_message_stays_when_its_summary_fails_and_every_way_on_answers_i
         await expect(page.get_by_text("It is the tide.")).to_be_visible()
         await expect(page.get_by_role("alert").get_by_role("button")).to_have_count(0)
     async with answered(api, failed(401), failed(401), SECOND) as model:
-        await page.goto(server.address + api.session("built-in", *talk(40, 40)))
+        await page.goto(server.address + api.session("built-in", *talk(10, 170)))
         await say(page, "And why does it fall?")
         await expect_one_problem(page, "Paused: the summary failed.", *ways)
         await page.get_by_role("button", name="Retry").click()

@@ -120,7 +120,7 @@ async def test_a_message_of_the_full_history_is_pinned(
     browser: Browser, server: Process, api: Api, database: Path, width: int
 ) -> None:
     name = f"history-{width}"
-    path = api.session(name, *talk(60, 40))
+    path = api.session(name, *talk(10, 150))
     api.compress(name)
     async with window(browser, width=width, height=800) as (page, _):
         await page.goto(f"{server.address}{path}/history?m=2")

@@ -119,7 +119,7 @@ def _contents(file: Path) -> list[str]:
 async def test_the_audit_log_records_actions_of_the_ui(
     page: Page, server: Process, api: Api
 ) -> None:
-    path = api.session("watched", *talk(30, 40), title="Watched talk")
+    path = api.session("watched", *talk(8, 150), title="Watched talk")
     api.compress("watched")
     await page.goto(server.address + path)
     card = page.get_by_role("region", name="Summary of")

@@ -40,7 +40,7 @@ async def model(api: Api, *answers: ScriptedAnswer) -> AsyncIterator[Loopback]:
 
 
 async def open_session(
-    page: Page, server: Process, api: Api, id: str, *, turns: int = 12, words: int = 100
+    page: Page, server: Process, api: Api, id: str, *, turns: int = 6, words: int = 200
 ) -> None:
     """Open a window on a new session with a number of turns.
 
@@ -68,7 +68,7 @@ async def test_a_compression_is_previewed_confirmed_and_reported(
 ) -> None:
     await open_session(page, server, api, "usual")
     dialog = await preview(page)
-    await expect(dialog).to_contain_text(re.compile(r"Changes\s*\d+ of 24 messages"))
+    await expect(dialog).to_contain_text(re.compile(r"Changes\s*\d+ of 12 messages"))
     await expect(dialog).to_contain_text("none: no model is called")
     await expect(dialog).to_contain_text("Native, by the built-in summarizer")
     await dialog.get_by_role("button", name="Summarize now").click()
@@ -97,13 +97,13 @@ async def test_a_single_run_may_keep_more_and_use_another_strategy(
     dialog = await preview(page)
     await dialog.get_by_role("button", name="For this run only").click()
     kept = dialog.get_by_label("Recent messages kept")
-    await kept.fill("8")
-    # Of the other 16 messages, the 8 that a person typed stay too.
-    await expect(dialog).to_contain_text("8 of 24 messages")
+    await kept.fill("4")
+    # Of the other 8 messages, the 4 that a person typed stay too.
+    await expect(dialog).to_contain_text("4 of 12 messages")
     await kept.fill("-1")
     await expect(dialog).to_contain_text("expected a whole number, 0 or more, found -1")
     await expect(dialog.get_by_role("button", name="Summarize now")).to_be_disabled()
-    await kept.fill("8")
+    await kept.fill("4")
     await dialog.get_by_label("Strategy").click()
     await page.get_by_role("option", name="smart").click()
     await expect(dialog).to_contain_text("Smart, by the built-in summarizer")
@@ -171,7 +171,7 @@ async def test_the_report_itself_can_say_that_it_is_not_wanted(
     await open_session(page, server, api, "muted")
     api.compress("muted")
     await page.get_by_role("button", name="Hide these notices").click()
-    api.append("muted", *talk(12, 100))
+    api.append("muted", *talk(6, 200))
     api.compress("muted")
     await expect(page.get_by_role("button", name="Summary of")).to_be_visible()
     await expect(page.get_by_role("status").filter(has_text="Summarized")).not_to_be_visible()
@@ -181,7 +181,7 @@ async def test_the_report_itself_can_say_that_it_is_not_wanted(
     await expect(dialog).not_to_be_visible()  # by now the server has heard of both
     await page.reload()
     await expect(page.get_by_role("textbox", name="Message")).to_be_visible()
-    api.append("muted", *talk(8, 101))
+    api.append("muted", *talk(4, 201))
     api.compress("muted")
     await expect(page.get_by_role("status").filter(has_text="Summarized")).to_be_visible()
 
@@ -203,7 +203,7 @@ async def test_a_failure_says_why_and_can_be_tried_again(
 async def test_a_blocked_session_says_so_in_every_window_until_a_person_decides(
     page: Page, browser: Browser, server: Process, api: Api
 ) -> None:
-    await open_session(page, server, api, "waiting")
+    await open_session(page, server, api, "waiting", turns=12, words=100)
     async with window(browser) as (other, _), model(api, failed(401)):
         await asyncio.to_thread(partial(api.prepare_and_fail, "waiting", max_tokens=500))
         banner = page.get_by_role("alert").filter(has_text="Paused: the summary failed.")
@@ -263,7 +263,7 @@ def countless(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Process]:
     database = folder / "chats.db"
 
     async def fill(engine: Engine) -> None:
-        await talk_in(await engine.session("countless"), 12, words=100)
+        await talk_in(await engine.session("countless"), 6, words=200)
 
     in_engine(database, fill)
     with serve(database, PYTHONPATH=f"{folder}:{ROOT / 'src'}") as process:

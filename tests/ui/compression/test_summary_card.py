@@ -37,7 +37,7 @@ def test_the_card_knows_the_messages_behind_its_summary(tmp_path: Path) -> None:
 
 async def open_card(page: Page, server: Process, api: Api, id: str) -> Locator:
     """Open a compressed session and the card of its summary."""
-    path = api.session(id, *talk(30, 40))
+    path = api.session(id, *talk(8, 150))
     api.compress(id)
     await page.goto(server.address + path)
     card = page.get_by_role("region", name="Summary of")
@@ -48,7 +48,7 @@ async def open_card(page: Page, server: Process, api: Api, id: str) -> Locator:
 async def test_closed_it_says_what_it_is_and_opened_what_it_says(
     page: Page, server: Process, api: Api
 ) -> None:
-    path = api.session("closed", *talk(30, 40))
+    path = api.session("closed", *talk(8, 150))
     api.compress("closed")
     await page.goto(server.address + path)
     card = page.get_by_role("region", name="Summary of")
@@ -68,7 +68,7 @@ async def test_closed_it_says_what_it_is_and_opened_what_it_says(
 async def test_the_messages_that_it_stands_for_are_at_hand(
     page: Page, server: Process, api: Api
 ) -> None:
-    path = api.session("stands", *talk(45, 40))
+    path = api.session("stands", *talk(28, 75))
     number = api.compress("stands")["messages"]
     assert 20 < number <= 40, "more than one page of the list, and not more than two"
     await page.goto(server.address + path)
