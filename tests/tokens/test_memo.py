@@ -6,7 +6,6 @@ from sys import getsizeof
 from hypothesis import given
 from hypothesis import strategies as st
 
-from enfold.text import SHORT
 from enfold.tokens.tokenizers import UNKNOWN, Memo, _CountTable
 
 
@@ -30,13 +29,13 @@ def test_bytes_are_bounded() -> None:
     for number in range(10, 100):
         memo.keep({f"{text}{number}": number})
         assert len(memo) <= 20
-    # Those that were dropped are known by their digests.
+    # Those that were dropped are known by their keys.
     assert memo.find([f"{text}99", f"{text}10", f"{text}9"]) == [99, 10, UNKNOWN]
 
 
-def test_the_table_of_digests_is_bounded_and_never_wrong() -> None:
+def test_the_table_of_keys_is_bounded_and_never_wrong() -> None:
     table = _CountTable(slots=16)
-    long = "x" * SHORT
+    long = "x" * 64
     for number in range(1, 500):
         table.keep(f"{long}{number}", number)
         found = [table.find(f"{long}{each}") for each in range(1, number + 1)]

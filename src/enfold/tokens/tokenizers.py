@@ -26,7 +26,7 @@ from threading import Lock
 from typing import Literal, Protocol, TypeAlias, TypeVar
 
 from enfold.errors import ConfigError, EnfoldError, TokenCountError
-from enfold.text import SHORT, digest_of
+from enfold.text import key_of
 
 CountTexts: TypeAlias = Callable[[list[str]], list[int]]
 """Returns the tokens of each non-empty text. May raise any error; the caller translates it."""
@@ -200,12 +200,16 @@ _ENTRIES = 40_000
 """An entry of a short text takes about 170 bytes."""
 _BYTES = 8 * 2**20
 """More than a million tokens of text."""
+_SHORT = 64
+"""Characters of a text that is as cheap to count as to find."""
 _SLOTS = 2**18
-"""Places of the table of counts by digest, an even number. It takes 3 MB."""
+"""Places of the table of counts by key, an even number. It takes 3 MB."""
+_PRIME = (1 << 61) - 1
+_TAG = (1 << 64) - 1
 
 
 class _CountTable:
-    """Counts of long texts by digest, in a table of a fixed size; a new entry may replace another.
+    """Counts of long texts by key, in a table of a fixed size; a new entry may replace another.
 
     It serves conversations that are larger than a memo by text may be: 12 bytes for a text.
     """
@@ -217,7 +221,7 @@ class _CountTable:
 
     def find(self, text: str) -> int:
         """Return the count of a text, or `UNKNOWN`."""
-        if len(text) > SHORT and self._tags:
+        if len(text) > _SHORT and self._tags:
             slot, tag = self._place(text)
             for place in (slot, slot ^ 1):
                 if self._tags[place] == tag:
@@ -226,7 +230,7 @@ class _CountTable:
 
     def keep(self, text: str, count: int) -> None:
         """Remember the count of a long text."""
-        if len(text) <= SHORT:
+        if len(text) <= _SHORT:
             return
         if not self._tags:
             self._counts = array("I", bytes(4 * self._slots))
@@ -238,9 +242,8 @@ class _CountTable:
         self._tags[slot] = tag
 
     def _place(self, text: str) -> tuple[int, int]:
-        digest = digest_of(text)
-        slot = int.from_bytes(digest[8:], "little") % self._slots
-        return slot, int.from_bytes(digest[:8], "little") or 1
+        key = key_of(text)
+        return key % _PRIME % self._slots, hash(text) & _TAG or 1
 
 
 class Memo:
@@ -252,7 +255,7 @@ class Memo:
     lock: a generation is replaced, never emptied under a reader.
 
     `entries` and `size` (bytes of text) bound one generation. A text larger than a generation is
-    not kept. The counts of long texts that were dropped are found by their digests.
+    not kept. The counts of long texts that were dropped are found by their keys.
     """
 
     def __init__(self, *, entries: int = _ENTRIES, size: int = _BYTES) -> None:
