@@ -19,7 +19,7 @@ from enfold.history import answers_a_call, cut_points
 from enfold.messages import Message, Part, Text
 from enfold.retention import Retention
 from enfold.summaries import HEADING
-from enfold.text.harness import FENCED_BLOCK, is_context, person_text, spans
+from enfold.text.harness import FENCED_BLOCK, is_context, is_typed, person_text, spans
 from enfold.text.rules import find_rules, possible_rules, rules_of_all
 from enfold.tokens import count_message, get
 
@@ -33,16 +33,18 @@ STANDING_SHARE = 0.05
 
 _LONG = 300
 """Tokens. Of a longer message only the rules stay, if the words of people need too much."""
+_INSTRUCTING = frozenset({"system", "user"})
+"""Roles of messages that can instruct."""
 _EXCERPT_TOKENS = 24
 """Tokens of an excerpt's marker and of its message."""
 _SMALLEST_GAIN = 64
 """Tokens that an excerpt must save."""
 _LEFT_OUT = "⟨ ... {tokens:,} tokens of this message are left out here ⟩"
 _EXCERPT = re.compile(r"⟨ \.\.\. [\d,]+ tokens of this message are left out here ⟩")
+_EXCERPT_MARK = _LEFT_OUT[0]
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(NamedTuple):
     """A message that stays in the view, and the reason."""
 
     index: int
@@ -108,12 +110,12 @@ def find_standing(
             found[index] = _in_part(each, messages[index], limits.context, tokenizer)
             left_out += 1
     texts = _typed_texts(messages, found, marks, plain)
-    in_force, withdrawn_by = _rules_in_force({index: each.text for index, each in texts.items()})
+    in_force, withdrawn_by = _rules_in_force(texts)
     whole: dict[int, Standing] = {}
     quotes: dict[int, str] = {}
-    for index, (text, is_plain) in texts.items():
+    for index, text in texts.items():
         why: Why = "rule" if in_force[index] else "words"
-        if is_plain:
+        if index in plain:
             whole[index] = Standing(index, why, counts[index])
         elif answers_a_call(messages[index]):
             quotes[index] = text
@@ -121,9 +123,10 @@ def find_standing(
             whole[index] = _person_only(index, messages[index], counts[index], tokenizer, why)
     quoted = sum(get(tokenizer).count(text) for text in quotes.values())
     if quoted + _total(whole) > limits.words:
-        whole = {
+        whole |= {
             index: _without_pasted(each, messages[index], tokenizer)
             for index, each in whole.items()
+            if each.tokens > _LONG
         }
     if quoted + _total(whole) > limits.words:
         quotes = {index: "\n".join(in_force[index]) for index in quotes if in_force[index]}
@@ -134,17 +137,13 @@ def find_standing(
         for index in unaccompanied:
             del chosen[index]
         stated = {rule for index in chosen for rule in in_force[index]}
-        left_out += sum(not stated.issuperset(in_force[index]) for index in whole)
+        left_out += sum(
+            not stated.issuperset(rules) for index, rules in in_force.items() if index in whole
+        )
         whole = chosen
     found.update(whole)
     standing = tuple(found[index] for index in sorted(found))
     return StandingMessages(standing, quotes, left_out)
-
-
-class _TypedText(NamedTuple):
-    text: str
-    is_plain: bool
-    """True if the message has the text and nothing else."""
 
 
 def _typed_texts(
@@ -152,16 +151,14 @@ def _typed_texts(
     found: Mapping[int, Standing],
     marks: Mapping[int, bool],
     plain: Mapping[int, str],
-) -> dict[int, _TypedText]:
+) -> dict[int, str]:
     """Return what people typed in messages that do not stand for another reason, by index."""
-    typed: dict[int, _TypedText] = {}
+    typed: dict[int, str] = {}
     for index, message in enumerate(messages):
         if message.role != "user" or index in found or marks.get(index) is False:
             continue
-        if index in plain:
-            typed[index] = _TypedText(plain[index], is_plain=True)
-        elif text := person_text(_without_summary(message)):
-            typed[index] = _TypedText(text, is_plain=False)
+        if text := plain.get(index) or person_text(_without_summary(message)):
+            typed[index] = text
     return typed
 
 
@@ -186,7 +183,7 @@ def _find_instructions(
     plain: dict[int, str] = {}
     stated: set[str] = set()
     for index, message in enumerate(messages):
-        if index in marks or message.role not in {"system", "user"}:
+        if message.role not in _INSTRUCTING or index in marks:
             continue
         if (typed := _plain_text(message)) is not None:
             plain[index] = typed
@@ -231,19 +228,14 @@ def _may_instruct(message: Message) -> bool:
 
 def _plain_text(message: Message) -> str | None:
     """Return the text of a user's message if that is all, and all of it is typed; else None."""
-    if (
-        message.role != "user"
-        or len(message.parts) != 1
-        or not isinstance(part := message.parts[0], Text)
-    ):
+    parts = message.parts
+    if message.role != "user" or len(parts) != 1 or type(part := parts[0]) is not Text:
         return None
-    found = spans(part.text)
-    is_plain = len(found) == 1 and found[0].kind == "person" and not _is_summary_text(part)
-    return part.text if is_plain else None
+    return part.text if is_typed(part.text) and not _is_summary_text(part) else None
 
 
 def _total(standing: Mapping[int, Standing]) -> int:
-    return sum(each.tokens for each in standing.values())
+    return sum([each.tokens for each in standing.values()])
 
 
 def _choose(
@@ -261,7 +253,7 @@ def _choose(
     chosen: dict[int, Standing] = {}
     stated: set[str] = set()
     room = 2**62 if limits.rules is None else limits.rules
-    for index in sorted(whole, reverse=True):
+    for index in sorted((index for index in whole if in_force[index]), reverse=True):
         # A rule that a person repeats stands where it was stated last.
         rules = tuple(rule for rule in in_force[index] if rule not in stated)
         if not rules:
@@ -275,7 +267,7 @@ def _choose(
         room = (limits.words - _total(chosen)) // 2
         chosen |= _with_possible_rules(whole, messages, in_force, chosen, tokenizer, room)
     room = limits.words - _total(chosen) if limits.fill else 0
-    for index, each in sorted(whole.items(), key=lambda item: item[1].tokens):
+    for index, each in sorted(whole.items(), key=lambda item: item[1].tokens) if room > 0 else ():
         if index not in chosen and each.tokens <= room:
             chosen[index] = each
             room -= each.tokens
@@ -331,9 +323,8 @@ def _rules_in_force(
     withdrawals: dict[int, set[tuple[int, int]]] = {}
     for place, start, end in gone.values():
         withdrawals.setdefault(place, set()).add((start, end))
-    in_force: dict[int, tuple[str, ...]] = {}
+    in_force: dict[int, tuple[str, ...]] = dict.fromkeys(typed, ())
     for place, (index, text) in enumerate(typed.items()):
-        in_force[index] = ()
         if rules[place] or place in withdrawals:
             stated = {
                 (rule.start, rule.end)
@@ -345,7 +336,8 @@ def _rules_in_force(
             stated |= {(start, end) for start, end in more if end not in ends}
             in_force[index] = tuple(text[start:end].strip() for start, end in sorted(stated))
         # An excerpt of an earlier compression has the rules of its message and nothing else.
-        if not in_force[index] and len(text) < 4 * _LONG and _EXCERPT.search(text):
+        is_short = _EXCERPT_MARK in text and len(text) < 4 * _LONG
+        if is_short and not in_force[index] and _EXCERPT.search(text):
             in_force[index] = (text,)
     indexes = tuple(typed)
     withdrawn_by: dict[int, set[int]] = {}
@@ -400,7 +392,7 @@ def _in_part(standing: Standing, message: Message, limit: int, tokenizer: str) -
         # Providers refuse empty texts.
         if not _is_marker(part) and (text := "".join(kept).strip()):
             parts.append(replace(part, text=text))
-    whole = replace(standing, tokens=count_message(message, tokenizer), excerpt=None)
+    whole = standing._replace(tokens=count_message(message, tokenizer), excerpt=None)
     kept_parts = replace(message, parts=tuple(parts))
     return _excerpt(whole, message, kept_parts, tokenizer, is_forced=True)
 
@@ -435,13 +427,11 @@ def _excerpt(
     tokens = count_message(excerpt, tokenizer)
     if tokens > standing.tokens - _SMALLEST_GAIN and not is_forced:
         return standing
-    return replace(standing, tokens=tokens, excerpt=excerpt)
+    return standing._replace(tokens=tokens, excerpt=excerpt)
 
 
 def _without_pasted(standing: Standing, message: Message, tokenizer: str) -> Standing:
     """Return a long message without the blocks of code or files that it quotes."""
-    if standing.tokens <= _LONG:
-        return standing
     shown = standing.excerpt or message
     parts: list[Part] = []
     for part in shown.parts:
@@ -452,7 +442,7 @@ def _without_pasted(standing: Standing, message: Message, tokenizer: str) -> Sta
     if parts == list(shown.parts) or not any(isinstance(part, Text) for part in parts):
         return standing
     kept = replace(message, parts=tuple(part for part in parts if not _is_marker(part)))
-    whole = replace(standing, tokens=count_message(message, tokenizer), excerpt=None)
+    whole = standing._replace(tokens=count_message(message, tokenizer), excerpt=None)
     return _excerpt(whole, message, kept, tokenizer)
 
 

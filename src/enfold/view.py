@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import repeat
 from typing import NamedTuple
 
 from enfold.messages import Message, Role, Text, ToolResult
@@ -59,11 +60,18 @@ class View:
     @classmethod
     def of(cls, messages: Sequence[Message], counts: Sequence[int], tokenizer: str) -> View:
         """Return the view of messages that are not stored, with their token counts."""
-        shown = (
-            ShownMessage(str(depth), message, tokens, depth=depth)
-            for depth, (message, tokens) in enumerate(zip(messages, counts, strict=True), 1)
+        depths = range(1, len(messages) + 1)
+        fields = zip(
+            map(str, depths),
+            messages,
+            counts,
+            repeat(0, len(messages)),
+            repeat(None, len(messages)),
+            depths,
+            repeat((), len(messages)),
+            strict=True,
         )
-        return cls(tuple(shown), tokenizer)
+        return cls(tuple(map(ShownMessage._make, fields)), tokenizer)
 
     @cached_property
     def messages(self) -> tuple[Message, ...]:

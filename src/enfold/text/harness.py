@@ -79,7 +79,6 @@ _MAX_OUTPUT_GAP = 3
 @dataclass(frozen=True, slots=True)
 class _Passage:
     kind: SpanKind
-    anchor: str
     pattern: re.Pattern[str]
 
 
@@ -92,7 +91,8 @@ class _Tables:
     markup: frozenset[str]
     harness_words: frozenset[str]
     context_words: frozenset[str]
-    passages: tuple[_Passage, ...]
+    passages: tuple[tuple[str, _Passage], ...]
+    """With a text that must occur before the passage is looked for."""
 
 
 @cache
@@ -114,7 +114,7 @@ def _tables() -> _Tables:
         frozenset(words["harness"]),
         frozenset(words["context"]),
         tuple(
-            _Passage(each["kind"], each["anchor"], re.compile(each["pattern"], flags))
+            (each["anchor"], _Passage(each["kind"], re.compile(each["pattern"], flags)))
             for each in table["passages"]
         ),
     )
@@ -163,11 +163,19 @@ def _texts(message: Message) -> Iterator[Text]:
 
 def _person(text: str) -> str:
     """Return the person's words of a text; the text itself if all of it is theirs."""
+    if is_typed(text):
+        return text
     found = spans(text)
-    if len(found) == 1:
-        return text if found[0].kind == "person" else ""
     words = (text[start:end].strip() for start, end, kind in found if kind == "person")
     return "\n\n".join(filter(None, words))
+
+
+def is_typed(text: str) -> bool:
+    """Return True if a person typed all of a text, and it is not empty."""
+    found = _find_spans(text)
+    if found:
+        return len(found) == 1 and found[0].kind == "person"
+    return text != ""
 
 
 def spans(text: str) -> tuple[Span, ...]:
@@ -194,9 +202,7 @@ _find_spans = TextMemo(_read_spans, lambda found: 1 + len(found) // 2)
 
 
 def _passages(text: str) -> Iterator[Span]:
-    for passage in _tables().passages:
-        if passage.anchor not in text:
-            continue
+    for passage in [each for anchor, each in _tables().passages if anchor in text]:
         for match in passage.pattern.finditer(text):
             typed = match.re.groupindex.get("person")
             if typed is None:

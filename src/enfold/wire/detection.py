@@ -242,14 +242,14 @@ def _traits_of_messages(messages: Any, forms: set[Hashable]) -> Iterator[str]:
             yield "message.object"
 
 
-_PLAIN = frozenset({"role", "content"})
+_PLAIN_FIELDS = len(("role", "content"))
 
 
 def _is_plain(message: dict[str, Any]) -> bool:
     """Return True if a message has a role, a text and nothing else."""
     content = message.get("content")
-    is_text = isinstance(content, str) and content != ""
-    return is_text and message.keys() == _PLAIN and isinstance(message["role"], str)
+    is_text = type(content) is str and content != ""
+    return is_text and len(message) == _PLAIN_FIELDS and type(message.get("role")) is str
 
 
 def _has_content(message: dict[str, Any]) -> bool:

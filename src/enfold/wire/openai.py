@@ -144,10 +144,10 @@ def render(conversation: Conversation) -> Any:
 def parse_message(raw: Any) -> Message:
     """Return one entry of `messages`."""
     raw = as_object(raw)
-    if raw.keys() == _PLAIN and type(raw["role"]) is str and type(text := raw["content"]) is str:
+    if len(raw) == len(_PLAIN) and type(text := raw.get("content")) is str and text:
         # Nearly all messages of a chat: a role and a text.
-        plain = _ROLES.get(raw["role"], "tool")
-        if plain != "tool" and text:
+        plain = _ROLES.get(raw["role"], "tool") if type(raw.get("role")) is str else "tool"
+        if plain != "tool":
             return Message(plain, (Text(text),), None, None, NAME, raw)
     role = choice_field(raw, "role", _ROLES)
     name = text_field(raw, "name", default="")
