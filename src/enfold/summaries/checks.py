@@ -14,7 +14,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from functools import cache
-from itertools import chain
 from typing import NamedTuple
 
 from enfold.errors import NoSummaryError
@@ -22,7 +21,7 @@ from enfold.summaries.prompts import prompt_texts
 from enfold.summaries.request import SummaryRequest
 from enfold.text.items import texts
 from enfold.text.sentences import whole_sentences
-from enfold.text.words import texts_of_terms
+from enfold.text.words import has_ascii_term, texts_of_terms
 from enfold.tokens import Tokenizer
 
 # Measured by `benchmarks/summaries.py refusals` on 95 recorded conversations: of 190 summaries by
@@ -84,18 +83,26 @@ class _Vocabulary(NamedTuple):
 
     @classmethod
     def of(cls, source: Iterable[str], distinct: Collection[str]) -> _Vocabulary:
-        pieces = (texts_of_terms(piece) for text in source for piece in _PIECE.findall(text))
-        terms = [piece for piece in pieces if piece]
-        words = [set(piece) for piece in terms]
-        stems = ({word[:_STEM] for word in piece if len(word) > _STEM} for piece in words)
-        counts, stem_counts = (Counter(chain.from_iterable(each)) for each in (words, stems))
         wanted = {word[:_STEM] for word in distinct}
-        shared = frozenset(
-            frozenset(wanted.intersection(word[:_STEM] for word in piece[start:][:_LONG_SENTENCE]))
-            for piece in terms
-            for start in range(0, len(piece), _LONG_SENTENCE)
-        )
-        return cls(len(words), counts, stem_counts, shared)
+        pieces = 0
+        counts, stem_counts = Counter[str](), Counter[str]()
+        shared: set[frozenset[str]] = set()
+        for text in source:
+            words, stems = list[str](), list[str]()
+            for piece in _PIECE.findall(text):
+                terms = texts_of_terms(piece)
+                if not terms:
+                    continue
+                pieces += 1
+                own = set(terms)
+                words += own
+                stems += {word[:_STEM] for word in own if len(word) > _STEM}
+                for start in range(0, len(terms), _LONG_SENTENCE):
+                    part = terms[start : start + _LONG_SENTENCE]
+                    shared.add(frozenset(wanted.intersection([word[:_STEM] for word in part])))
+            counts.update(words)
+            stem_counts.update(stems)
+        return cls(pieces, counts, stem_counts, frozenset(shared))
 
     def rarity(self, word: str) -> float | None:
         """Return the rarity of a word from 0, in every piece, to 1; None if it does not occur."""
@@ -158,9 +165,12 @@ def _occurring(words: Iterable[str], given: Iterable[str]) -> set[str]:
     found, left = set[str](), set(words)
     for text in given:
         lower = text.lower()
-        if any(word in lower for word in left):
-            found |= left.intersection(texts_of_terms(lower))
-            left -= found
+        here = [word for word in left if word in lower]
+        if here and lower.isascii():
+            found.update(word for word in here if has_ascii_term(lower, word))
+        elif here:
+            found.update(left.intersection(texts_of_terms(lower)))
+        left -= found
     return found
 
 

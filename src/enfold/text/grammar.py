@@ -61,6 +61,8 @@ _JOINT = re.compile(r"(?:->|=>|[=:+&?!*^~#%@$])+")
 """Characters that separate the items of one token."""
 _LEFT_EDGE = "*:!?=+^&%"
 _RIGHT_EDGE = "*:!?=+^&.~-"
+_WORD_END = ".,:;!?"
+"""Punctuation after a word, which ends a token or is not a part of its item."""
 _CURRENCIES = "$€£¥₹"
 _SIGNS = f"{_CURRENCIES}+-~≈±"
 """A number may begin with one of these."""
@@ -212,9 +214,16 @@ def items_in_tokens(text: str) -> Iterator[FoundItem]:
     """Yield the items of all tokens of a text, those of a repeated token once."""
     # Most words between spaces are no items, and repeated ones are soon found.
     words = dict.fromkeys(text.split())
-    others = [word for word in words if not (word.isalpha() and word.islower())]
+    others = [word for word in words if not _is_plain_word(word.rstrip(_WORD_END))]
     for token in dict.fromkeys(tokens_of(" ".join(others))):
         yield from items_in_token(token)
+
+
+def _is_plain_word(word: str) -> bool:
+    """Return True for letters that are no item: all small, or small ones after a capital."""
+    if not word.isalpha():
+        return False
+    return word.islower() or (word.isascii() and word[1:].islower() and word not in _FILE_NAMES)
 
 
 def near_digits(text: str) -> str:

@@ -123,11 +123,30 @@ _MIN_SAME_LETTERS = 0.4
 """The share of a quotation's letters that the source has, in scripts without spaces."""
 
 
+_BLOCK = 1 << 18
+"""Characters of the texts that are searched at once."""
+
+
 class SourceText:
     """Everything that a summary may repeat, searchable in the forms that a summary may use."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        self._texts = texts
+        self._texts = list(texts)
+
+    def literal(self, items: Iterable[str]) -> set[str]:
+        """Return the items that a text has as they are, without a copy of all texts."""
+        found, left = set[str](), set(items)
+        at = 0
+        while left and at < len(self._texts):
+            end, size = at, 0
+            while end < len(self._texts) and size < _BLOCK:
+                size += len(self._texts[end])
+                end += 1
+            block = _with_plain_quotes("\n".join(self._texts[at:end]))
+            found.update(item for item in left if _has_literally(block, item))
+            left -= found
+            at = end
+        return found
 
     @cached_property
     def _text(self) -> str:
@@ -200,7 +219,6 @@ class SourceText:
 
     def has(self, kind: ItemClass, item: str) -> bool:
         """Return True if the source has the item, in any form that an honest writer may give it."""
-        # Nearly all items are written as in the source, so the text is rarely made lower case.
         if _has_literally(self._text, item):
             return True
         lower = item.lower()
@@ -368,7 +386,7 @@ def _spelled(value: int) -> Iterator[str]:
 
 def _with_plain_quotes(text: str) -> str:
     # Several times as fast as `str.translate`, which looks up every character that is not ASCII.
-    for quote in _QUOTES:
+    for quote in () if text.isascii() else _QUOTES:
         text = text.replace(quote, '"')
     return text
 
@@ -380,16 +398,19 @@ def find_inventions(text: str, source: SourceText) -> tuple[Invention, ...]:
     plain = _CUT_OFF.sub("…", _with_plain_quotes(text))
     plain = _SPACED_NUMBER.sub(lambda match: match[0].replace(" ", ""), plain)
     items = extract(plain)
-    for kind in _CHECKED:
-        for item in items[kind]:
-            if _is_examined(kind, item) and not source.has(kind, item):
-                found[kind, item] = None
-    for name in _names_like_code(plain):
-        if not source.has("identifier", name):
-            found["identifier", name] = None
+    examined: list[tuple[ItemClass, str]] = [
+        *((kind, item) for kind in _CHECKED for item in items[kind] if _is_examined(kind, item)),
+        *(("identifier", name) for name in _names_like_code(plain)),
+    ]
+    numbers = dict.fromkeys(_LONG_INTEGER.findall(plain))
+    # Nearly all items are written as in the source, so other forms are rarely looked for.
+    literal = source.literal({*(item for _, item in examined), *numbers})
+    for kind, item in examined:
+        if item not in literal and not source.has(kind, item):
+            found[kind, item] = None
     covered = " ".join(item for _, item in found)
-    for number in dict.fromkeys(_LONG_INTEGER.findall(plain)):
-        if number not in covered and not source.has("number", number):
+    for number in numbers:
+        if number not in covered and number not in literal and not source.has("number", number):
             found["number", number] = None
     found.update((("quotation", each), None) for each in _invented_quotations(text, source))
     return tuple(found)

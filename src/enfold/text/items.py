@@ -167,7 +167,10 @@ def texts(messages: Iterable[Message]) -> Iterator[str]:
     """Yield all texts of messages: words, the values of arguments and results, file names."""
     for message in messages:
         for part in message.parts:
-            yield from part_texts(part)
+            if type(part) is Text and not may_be_json(part.text):
+                yield part.text
+            else:
+                yield from part_texts(part)
 
 
 def part_texts(part: Part) -> Iterator[str]:
@@ -201,10 +204,15 @@ def _arguments(call: ToolCall) -> Any:
     return _parsed(call.arguments) if isinstance(call.arguments, str) else call.arguments
 
 
+def may_be_json(text: str) -> bool:
+    """Return False if a text is no JSON object or array, as its first character tells."""
+    return not text[:1].isalnum()
+
+
 def _parsed(text: str) -> Any:
     """Return the value of a JSON object or array, or the text itself if it is neither."""
-    if text[:1].isalnum():
-        return text  # as nearly all texts
+    if not may_be_json(text):
+        return text
     bare = text.strip()
     if (bare[:1], bare[-1:]) not in _JSON_EDGES:
         return text

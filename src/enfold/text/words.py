@@ -144,6 +144,10 @@ def terms_of(text: str) -> Iterator[Term]:
 
 def texts_of_terms(text: str) -> list[str]:
     """Return the terms of a text without their places, which is faster."""
+    if len(text) <= _PIECE and text.isascii():  # nearly all texts
+        words: list[str] = _ASCII_WORD.findall(text.lower())
+        if len(text) <= LONGEST_TERM or max(map(len, words), default=0) <= LONGEST_TERM:
+            return words
     texts: list[str] = []
     for _, piece in _pieces(text, _CANDIDATE):
         if piece.isascii():
@@ -157,6 +161,19 @@ def texts_of_terms(text: str) -> list[str]:
             else:
                 texts += [term.text for term in _terms_of_candidate(candidate, 0)]
     return texts
+
+
+def has_ascii_term(lower: str, term: str) -> bool:
+    """Return True if a text of ASCII in lower case has a term, without reading all its terms."""
+    if len(term) >= LONGEST_TERM:
+        return term in texts_of_terms(lower)
+    start = lower.find(term)
+    while start >= 0:
+        end = start + len(term)
+        if not (lower[end : end + 1].isalnum() or (start and lower[start - 1].isalnum())):
+            return True
+        start = lower.find(term, start + 1)
+    return False
 
 
 def _pieces(text: str, word: re.Pattern[str]) -> Iterator[tuple[int, str]]:
