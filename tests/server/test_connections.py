@@ -13,7 +13,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from enfold.server import App
 from enfold.server.bodies import Bodies
-from enfold.server.connections import Joined, PatientProtocol, is_whole
+from enfold.server.connections import (
+    Joined,
+    PatientProtocol,
+    call_on_disconnect,
+    is_whole,
+)
 from enfold.server.metrics import Metrics
 from enfold.server.request_log import Tracing
 from enfold.server.serve import Server
@@ -138,6 +143,34 @@ class Wire:
 
     def close(self) -> None:
         self.is_closed = True
+
+
+async def test_a_client_that_leaves_stops_its_request_only(app: App) -> None:
+    begun, left = asyncio.Event(), asyncio.Event()
+    calls: list[str] = []
+
+    async def asgi(scope: Scope, receive: Receive, send: Send) -> None:
+        await receive()
+        assert call_on_disconnect(scope, lambda: (calls.append(scope["path"]), left.set())[0])
+        begun.set()
+        if scope["path"] == "/answered":
+            await Response("ok")(scope, receive, send)
+        else:
+            await left.wait()
+
+    async with listening(asgi, app) as port:
+        for path in ("/answered", "/waiting"):
+            begun.clear()
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            head = f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\n\r\n{{}}"
+            writer.write(head.encode())
+            await asyncio.wait_for(begun.wait(), 30)
+            if path == "/answered":
+                await asyncio.wait_for(reader.readuntil(b"ok"), 30)
+            writer.close()
+            await writer.wait_closed()
+        await asyncio.wait_for(left.wait(), 30)
+    assert calls == ["/waiting"]
 
 
 async def test_writes_of_one_step_are_joined() -> None:

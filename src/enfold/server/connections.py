@@ -32,11 +32,23 @@ _AT_ONCE = 64 * 1024
 
 
 _WHOLE = "is_whole"
+_ON_DISCONNECT = "on_disconnect"
 
 
 def is_whole(scope: Scope) -> bool:
     """True if the whole request had arrived before it was answered."""
     return _WHOLE in scope.get("state", ())
+
+
+def call_on_disconnect(scope: Scope, callback: Callable[[], None]) -> bool:
+    """Call a function if the client disconnects before the end of the answer to a whole request.
+
+    Return False if nothing will call it: the request is not whole, or another server runs the app.
+    """
+    if not is_whole(scope):
+        return False
+    scope["state"][_ON_DISCONNECT] = callback
+    return True
 
 
 class Joined:
@@ -151,9 +163,13 @@ class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # one
         super().handle_websocket_upgrade(*event)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the time limit."""
+        """Stop the time limit and the request in progress."""
         self._stop_waiting()
         super().connection_lost(exc)
+        if self.cycle is not None and not self.cycle.response_complete:
+            callback = self.cycle.scope["state"].get(_ON_DISCONNECT)
+            if callback is not None:
+                callback()
 
     def _has_more(self) -> bool:
         return self.cycle is not None and bool(self.cycle.more_body)

@@ -22,6 +22,7 @@ from enfold.jsontext import dumps
 from enfold.llm.calls import Connection, Secret
 from enfold.records import KEY_NAMESPACE
 from enfold.server.access import Header, caller_in, find
+from enfold.server.connections import call_on_disconnect
 from enfold.server.failures import retry_after
 from enfold.server.load import RequestLoad, request_load
 from enfold.server.proxy.upstream import WITHOUT_BODY
@@ -31,8 +32,6 @@ _KEY_HEADERS = (b"authorization", b"x-api-key", b"api-key", b"x-goog-api-key")
 """The headers in which clients send the key of their provider."""
 _BEARER = "bearer "
 _OVERFLOW_STATUSES = frozenset({400, 413, 422})
-_DISCONNECT_DELAY = 0.1
-"""Seconds after which the proxy starts to watch for a client that disconnects."""
 
 
 @dataclass(slots=True)
@@ -205,31 +204,30 @@ def is_overflow_response(status: int, body: bytes) -> bool:
     return status in _OVERFLOW_STATUSES and wire.says_overflow(body.decode("utf-8", "replace"))
 
 
-async def run_while_connected(work: Coroutine[Any, Any, None], receive: Receive) -> None:
+async def run_while_connected(
+    work: Coroutine[Any, Any, None], scope: Scope, receive: Receive
+) -> None:
     """Run the coroutine, and cancel it if the client disconnects."""
     task = asyncio.current_task()
     disconnect: asyncio.Future[Message] | None = None
-    is_over = False
+    is_over = is_disconnected = False
 
-    def watch() -> None:
-        nonlocal disconnect
-        disconnect = asyncio.ensure_future(receive())
-        disconnect.add_done_callback(stop)
-
-    def stop(_: object) -> None:
+    def stop(*_: object) -> None:
+        nonlocal is_disconnected
         if task is not None and not is_over:
+            is_disconnected = True
             task.cancel()
 
-    # Watching costs time. A client that is answered at once has no time to disconnect.
-    timer = asyncio.get_running_loop().call_later(_DISCONNECT_DELAY, watch)
+    if not call_on_disconnect(scope, stop):
+        disconnect = asyncio.ensure_future(receive())
+        disconnect.add_done_callback(stop)
     try:
         await work
     except asyncio.CancelledError:
-        if task is None or disconnect is None or not disconnect.done() or task.uncancel():
+        if task is None or not is_disconnected or task.uncancel():
             raise  # the cancellation comes from outside of this function
     finally:
         is_over = True
-        timer.cancel()
         if disconnect is not None:
             disconnect.cancel()
 

@@ -143,7 +143,8 @@ class Proxy:
             return
         http = await read_http_request(scope, receive)
         if http is not None:
-            await run_while_connected(self._answer(http, scope, ClientResponse(send)), receive)
+            answer = self._answer(http, scope, ClientResponse(send))
+            await run_while_connected(answer, scope, receive)
 
     async def _answer(self, http: HttpRequest, scope: Scope, client: ClientResponse) -> None:
         request: ProxyRequest | None = None
