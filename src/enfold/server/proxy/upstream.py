@@ -162,6 +162,7 @@ class _Connection(asyncio.Protocol):
         self.lost = asyncio.Event()
         """Set when the connection is closed."""
         self.is_reused = False
+        self._has_body = False
         self.is_complete = True
         """True if the whole response has arrived, or nothing was sent yet."""
         self.status = 0
@@ -172,7 +173,8 @@ class _Connection(asyncio.Protocol):
 
     async def send(self, method: str, head: bytes, body: bytes) -> None:
         """Send a request, and return when the head of its response is there."""
-        self._parser = httptools.HttpResponseParser(self)
+        if not self._has_body:
+            self._parser = httptools.HttpResponseParser(self)  # it would wait for the body
         self._has_body = method != "HEAD"
         self.status, self.headers = 0, list[Header]()
         self.length: int | None = None
