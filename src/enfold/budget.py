@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, floor
-from operator import itemgetter
 from typing import ClassVar, Literal, TypeAlias
 
 from enfold.errors import ConfigError
@@ -256,12 +255,12 @@ def _lowest_guard(
     """
     if not policy.automatic:
         return "window", hard
-    share = policy.threshold.share
-    own: tuple[Reason, int] = ("threshold", int(limit * share))
-    if policy.max_tokens is not None:
-        own = ("max_tokens", policy.max_tokens)
-    reached = ceil(round(window * share, 6)) - 1 - reserved
-    return min(own, ("window", min(hard, reached)), key=itemgetter(1))
+    share, most = policy.threshold.share, policy.max_tokens
+    own = int(limit * share) if most is None else most
+    of_window = min(hard, ceil(round(window * share, 6)) - 1 - reserved)
+    if of_window < own:
+        return "window", of_window
+    return "threshold" if most is None else "max_tokens", own
 
 
 def should_condense(

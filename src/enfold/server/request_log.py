@@ -10,11 +10,12 @@ import logging
 import re
 import sys
 import traceback
+from collections.abc import Callable
 from contextlib import suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from functools import lru_cache
-from secrets import token_hex
+from random import Random
 from time import perf_counter, time
 from typing import Any, TextIO
 
@@ -77,13 +78,15 @@ class Tracing:
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
         self._metrics = metrics
+        # The ids are not secret, and a number of the system for each takes longer.
+        self._random = Random()  # noqa: S311
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         if scope["type"] == "websocket":
             await self._socket(scope, receive, send)
             return
-        request = _Request(scope, send)
+        request = _Request(scope, send, self._new_id)
         token = current_request.set(request.id)
         self._metrics.started()
         try:
@@ -94,6 +97,9 @@ class Tracing:
             if _log.isEnabledFor(logging.INFO):
                 request.log(route, seconds)
             current_request.reset(token)
+
+    def _new_id(self) -> str:
+        return f"{self._random.getrandbits(128):032x}"
 
     async def _socket(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Open a WebSocket of the web UI, or close it if it is refused."""
@@ -118,7 +124,7 @@ class Tracing:
 class _Request:
     """A request in progress."""
 
-    def __init__(self, scope: Scope, send: Send) -> None:
+    def __init__(self, scope: Scope, send: Send, new_id: Callable[[], str]) -> None:
         self.scope = scope
         self._send = send
         self._begin = perf_counter()
@@ -127,7 +133,7 @@ class _Request:
         self._proxied: dict[str, str] = {}
         """Session and decision of a proxied request."""
         given = find(scope["headers"], HEADER)
-        self.id = given.decode() if given and _SAFE_ID.fullmatch(given) else token_hex(16)
+        self.id = given.decode() if given and _SAFE_ID.fullmatch(given) else new_id()
         scope.setdefault("state", {})["request_id"] = self.id
 
     @property
