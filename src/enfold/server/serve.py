@@ -80,6 +80,7 @@ async def _load_tokenizer() -> None:
     await asyncio.sleep(_WARM_DELAY)
     with suppress(ConfigError, TokenCountError):  # logged, and raised again for the first count
         await asyncio.to_thread(warm)
+        await asyncio.to_thread(_return_free_memory)
 
 
 class Server(uvicorn.Server):
@@ -172,6 +173,13 @@ def _keep_some_memory() -> None:
         tune(_MMAP_THRESHOLD, _KEPT_BUFFER)
         tune(_TRIM_THRESHOLD, _KEPT)
         tune(_ARENA_MAX, _ARENAS)
+
+
+def _return_free_memory() -> None:
+    """Give free memory back to the system: loading needs more than the loaded parts keep."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim is not None:
+        trim(0)
 
 
 async def _serve(
