@@ -139,13 +139,16 @@ async def test_the_summarizer_sees_what_stays_as_context_only(bench: Bench) -> N
 
 
 async def test_shared_summaries_are_written_without_a_look_ahead(bench: Bench) -> None:
+    first = await full(bench, "first")
+    await first.compress(share_across_branches=True)
     await bench.engine.set("share_across_branches", True)
     session = await full(bench)
     prepared = await session.prepare()
-    (request,) = bench.summarizer.requests
+    by_call, by_setting = bench.summarizer.requests
     later = prepared.view.messages[prepared.view.covered :]
     assert later
-    assert not set(texts(request.recent)) & set(texts(later))
+    assert not set(texts(by_call.recent)) & set(texts(later))
+    assert not set(texts(by_setting.recent)) & set(texts(later))
 
 
 async def test_a_manual_compression_keeps_as_much_as_it_is_asked_to(bench: Bench) -> None:

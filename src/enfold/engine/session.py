@@ -765,9 +765,7 @@ class Session:
             sent_view=sent,
             static_tokens=decision.load.system + decision.load.tools,
             share_across_branches=settings.share_across_branches,
-            # A proxied conversation is recognised by its cutoff, and has one branch as a rule.
-            hides_recent=settings.share_across_branches
-            and settings.sources["share_across_branches"] != "call",
+            hides_recent=settings.share_across_branches and not options.has_one_branch,
             reply_start=None if is_due or settings.share_across_branches else _reply_start(view),
             restorable_by=options.restorable_by,
             author=summarizer.name,

@@ -101,6 +101,8 @@ class CallOptions:
     """True if a compression that frees too little is not recorded."""
     restorable_by: RestorableBy = "store"
     """The caller's way to restore content that leaves the view."""
+    has_one_branch: bool = False
+    """True if a shared summary may be written with a look at the messages after its cutoff."""
     requested_at: int | None = None
     """Time of a background request; a summary made since then is enough."""
 

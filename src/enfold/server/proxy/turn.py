@@ -707,6 +707,8 @@ class ProxyPipeline:
             client_model=client_model,
             discards_cache=True,
             restorable_by=self._restorable_by(analysis),
+            # The conversation is recognised by its cutoff, and has one branch as a rule.
+            has_one_branch=True,
         )
 
     @asynccontextmanager
