@@ -21,11 +21,11 @@ from enfold.condensation import (
     unchanged,
 )
 from enfold.jsontext import Path
-from enfold.ledger import Shortening
+from enfold.ledger import PieceSource, Recipe, Shortening
 from enfold.messages import Message
 from enfold.retention import Retention
 from enfold.strategies.contract import Capabilities, Estimate, Prices, StrategyKind, Summarizers
-from enfold.strategies.lossless.blocks import estimate_savings, replace_blocks
+from enfold.strategies.lossless.blocks import CalculatedSaving, calculate_savings, replace_blocks
 from enfold.strategies.lossless.config import Encodings, LosslessConfig, Obsolete
 from enfold.strategies.lossless.drafts import StepContext, TextDraft, shortening
 from enfold.strategies.lossless.markers import Names, has_marker, pointed_at
@@ -43,7 +43,7 @@ from enfold.tokens import compute_async, count_messages, get
 __all__ = ["KIND", "Encodings", "Lossless", "LosslessConfig", "Obsolete", "shorten"]
 
 
-_TRIED_WHOLE, _SAMPLE = 300_000, 60_000
+_TRIED_WHOLE, _SAMPLE = 300_000, 100_000
 """Characters up to which an estimate tries all texts, and encodings on how many of more."""
 
 
@@ -81,8 +81,8 @@ class LosslessRun:
         self._not_sampled: list[TextDraft] = []
         self._saved_by_encodings = 0.0
         """Tokens for each character of the drafts that were not sampled."""
-        self._saved_by_blocks: dict[int, int] = {}
-        """Tokens that an estimate calculates, by the index of the message."""
+        self._calculated: dict[int, CalculatedSaving] = {}
+        """About what an estimate saves by markers for blocks, by the index of the message."""
 
     def run(self) -> tuple[Step, ...]:
         """Run the steps of the config and return the tokens before and after each."""
@@ -140,7 +140,8 @@ class LosslessRun:
         """Replace repeated blocks; an estimate calculates what that saves in a long session."""
         drafts, terms = self._drafts, self._terms
         if self._is_estimate and sum(len(draft.text) for draft in drafts) > _TRIED_WHOLE:
-            self._saved_by_blocks = estimate_savings(drafts, terms, self._plan.counts)
+            counts = [self._counts.get(i, tokens) for i, tokens in enumerate(self._plan.counts)]
+            self._calculated = calculate_savings(drafts, terms, counts)
         else:
             replace_blocks(drafts, terms)
 
@@ -151,6 +152,9 @@ class LosslessRun:
         for index, draft in enumerate(drafts):
             if draft.is_changed:
                 shortenings[draft.was.message].append(shortening(drafts, index, shown))
+        for index, saving in self._calculated.items():
+            sources = tuple(PieceSource(drafts[i].was.message, shown[i]) for i in saving.sources)
+            shortenings[index].append(Shortening("", "", Recipe((), ""), sources))
         return tuple(
             EditedMessage(index, edited[index], self._counts[index], tuple(shortenings[index]))
             if index in edited
@@ -178,7 +182,7 @@ class LosslessRun:
         for draft in self._not_sampled:
             left = len(draft.text) - sum(hole.stop - hole.start for hole in draft.holes)
             sizes[draft.was.message] = sizes.get(draft.was.message, 0) + left
-        saved = dict(self._saved_by_blocks)
+        saved = {index: saving.tokens for index, saving in self._calculated.items()}
         for index, size in sizes.items():
             saved[index] = saved.get(index, 0) + int(size * self._saved_by_encodings)
         return {index: tokens for index, tokens in saved.items() if tokens}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import count
 
 from enfold.ledger import Form
@@ -52,45 +53,72 @@ def replace_blocks(drafts: Sequence[TextDraft], terms: StepContext) -> None:
         unit_index.match(claim, first=1 if draft.was.is_error else 0)
 
 
-def estimate_savings(
+@dataclass(slots=True)
+class CalculatedSaving:
+    """About what markers would save in one message."""
+
+    tokens: int = 0
+    sources: set[int] = field(default_factory=set)
+    """The drafts that the markers would point to."""
+
+
+def calculate_savings(
     drafts: Sequence[TextDraft], terms: StepContext, counts: Sequence[int]
-) -> dict[int, int]:
-    """Return about how many tokens `replace_blocks` would save, by the index of the message.
+) -> dict[int, CalculatedSaving]:
+    """Return about what `replace_blocks` would save, by the index of the message.
 
     Whole lines are compared, and tokens are calculated from characters; `counts` are the tokens of
-    each message. That takes a tenth of the time.
+    each message now. That takes a tenth of the time.
     """
     sizes: dict[int, int] = {}
     for draft in drafts:
-        sizes[draft.was.message] = sizes.get(draft.was.message, 0) + len(draft.was.text)
-    earlier: list[str | None] = []
-    places: dict[str, int] = {}
-    found: dict[int, int] = {}
-    for draft in reversed(drafts) if terms.keep_last else drafts:
+        sizes[draft.was.message] = sizes.get(draft.was.message, 0) + len(draft.text)
+    earlier = _SeenLines()
+    found: dict[int, CalculatedSaving] = {}
+    for index in reversed(range(len(drafts))) if terms.keep_last else range(len(drafts)):
+        draft, message = drafts[index], drafts[index].was.message
         if draft.is_replaced:
             continue
-        lines, message, base = bare_lines(draft.text), draft.was.message, len(earlier)
+        lines = bare_lines(draft.text)
         if draft.right is not EditRight.NOTHING and not draft.is_whole:
             density = counts[message] / max(1, sizes[message])
-            blocks = (density * size - _MARKER_TOKENS for size in _repeats(lines, earlier, places))
-            saved = int(sum(tokens for tokens in blocks if tokens >= _FOREIGN * terms.least))
-            found[message] = found.get(message, 0) + saved
-        places.update(zip(lines, count(base), strict=False))
-        earlier += (*lines, None)  # no run of lines goes beyond the text
-    return {message: saved for message, saved in found.items() if saved}
+            for size, source in earlier.repeats(lines):
+                saved = int(density * size) - _MARKER_TOKENS
+                if saved >= _FOREIGN * terms.least:
+                    saving = found.setdefault(message, CalculatedSaving())
+                    saving.tokens += saved
+                    saving.sources.add(source)
+        earlier.add(index, lines)
+    return found
 
 
-def _repeats(
-    lines: Sequence[str], earlier: Sequence[str | None], places: Mapping[str, int]
-) -> Iterator[int]:
-    """Yield the characters of each run of lines that an earlier text has."""
-    end = 0
-    for start, line in enumerate(lines):
-        if start >= end and line in places and is_anchor(line):
-            end, place = start + 1, places[line] + 1
-            while end < len(lines) and lines[end] == earlier[place]:
-                end, place = end + 1, place + 1
-            yield sum(map(len, lines[start:end])) + end - start
+class _SeenLines:
+    """Lines of texts, and the last place of each."""
+
+    def __init__(self) -> None:
+        self._lines: list[str | None] = []
+        self._places: dict[str, int] = {}
+        self._starts: list[int] = []
+        self._drafts: list[int] = []
+
+    def add(self, draft: int, lines: Sequence[str]) -> None:
+        """Add the lines of a draft."""
+        self._starts.append(len(self._lines))
+        self._drafts.append(draft)
+        self._places.update(zip(lines, count(len(self._lines)), strict=False))
+        self._lines += (*lines, None)  # no run of lines goes beyond the text
+
+    def repeats(self, lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+        """Yield the characters of each run of lines that an earlier text has, and its draft."""
+        end = 0
+        for start, line in enumerate(lines):
+            if start >= end and line in self._places and is_anchor(line):
+                place = self._places[line]
+                source = self._drafts[bisect_right(self._starts, place) - 1]
+                end, place = start + 1, place + 1
+                while end < len(lines) and lines[end] == self._lines[place]:
+                    end, place = end + 1, place + 1
+                yield sum(map(len, lines[start:end])) + end - start, source
 
 
 @dataclass(frozen=True, slots=True)
