@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise, takewhile
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, TypeAlias
 
 from enfold.history import answers_a_call, cut_points
 from enfold.messages import Message, Part, Text
@@ -44,7 +44,8 @@ _EXCERPT = re.compile(r"⟨ \.\.\. [\d,]+ tokens of this message are left out he
 _EXCERPT_MARK = _LEFT_OUT[0]
 
 
-class Standing(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Standing:
     """A message that stays in the view, and the reason."""
 
     index: int
@@ -392,7 +393,7 @@ def _in_part(standing: Standing, message: Message, limit: int, tokenizer: str) -
         # Providers refuse empty texts.
         if not _is_marker(part) and (text := "".join(kept).strip()):
             parts.append(replace(part, text=text))
-    whole = standing._replace(tokens=count_message(message, tokenizer), excerpt=None)
+    whole = replace(standing, tokens=count_message(message, tokenizer), excerpt=None)
     kept_parts = replace(message, parts=tuple(parts))
     return _excerpt(whole, message, kept_parts, tokenizer, is_forced=True)
 
@@ -427,7 +428,7 @@ def _excerpt(
     tokens = count_message(excerpt, tokenizer)
     if tokens > standing.tokens - _SMALLEST_GAIN and not is_forced:
         return standing
-    return standing._replace(tokens=tokens, excerpt=excerpt)
+    return replace(standing, tokens=tokens, excerpt=excerpt)
 
 
 def _without_pasted(standing: Standing, message: Message, tokenizer: str) -> Standing:
@@ -442,7 +443,7 @@ def _without_pasted(standing: Standing, message: Message, tokenizer: str) -> Sta
     if parts == list(shown.parts) or not any(isinstance(part, Text) for part in parts):
         return standing
     kept = replace(message, parts=tuple(part for part in parts if not _is_marker(part)))
-    whole = standing._replace(tokens=count_message(message, tokenizer), excerpt=None)
+    whole = replace(standing, tokens=count_message(message, tokenizer), excerpt=None)
     return _excerpt(whole, message, kept, tokenizer)
 
 

@@ -146,7 +146,7 @@ def parse_message(raw: Any) -> Message:
     raw = as_object(raw)
     if len(raw) == len(_PLAIN) and type(text := raw.get("content")) is str and text:
         # Nearly all messages of a chat: a role and a text.
-        plain = _ROLES.get(raw["role"], "tool") if type(raw.get("role")) is str else "tool"
+        plain: Role = _ROLES.get(raw["role"], "tool") if type(raw.get("role")) is str else "tool"
         if plain != "tool":
             return Message(plain, (Text(text),), None, None, NAME, raw)
     role = choice_field(raw, "role", _ROLES)
