@@ -134,3 +134,12 @@ def test_a_short_quotation_in_chinese_is_examined() -> None:
     invented = "安娜说“先删除主分支”。"
     assert find_inventions(honest, source) == ()
     assert [kind for kind, _ in find_inventions(invented, source)] == ["quotation"]
+
+
+def test_an_item_is_found_in_any_part_of_a_long_source() -> None:
+    texts = [f"Message {number} is about nothing. {'word ' * 2_000}" for number in range(60)]
+    texts[30] = "Ticket ABC-1234 is open, and 98765 rows “are” left."
+    source = SourceText(iter(texts))
+    summary = "ABC-1234 is open, 98765 rows are left; ABC-1235 and 4321 came later."
+    assert source.literal({"ABC-1234", "98765", "4321", '"are"'}) == {"ABC-1234", "98765", '"are"'}
+    assert find_inventions(summary, source) == (("identifier", "ABC-1235"), ("number", "4321"))

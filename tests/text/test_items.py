@@ -248,3 +248,14 @@ def test_several_texts_have_the_items_of_one_text_with_all_of_them(texts: list[s
 def test_a_name_is_a_heading_if_another_text_writes_it_small() -> None:
     assert extract_all(["Ask Release Notes.", "Hi"])["name"]
     assert not extract_all(["Ask Release Notes.", "the notes of a release"])["name"]
+
+
+_WORDS = ("Makefile", "LICENSE", "ENOENT", "fooBar", "Foo", "foo", "FOO", "É", "中文", "v1")
+
+
+@given(
+    st.lists(st.sampled_from(_WORDS), min_size=1, max_size=3).map("".join),
+    st.text(".,:;!?", max_size=3),
+)
+def test_punctuation_after_a_word_changes_no_item(word: str, marks: str) -> None:
+    assert extract(f"before {word}{marks} after") == extract(f"before {word} after")
