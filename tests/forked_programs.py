@@ -1,9 +1,10 @@
 """`enfold` as a process of its own, forked from one that has loaded the modules.
 
 A new interpreter spends one to four seconds of processor time on imports before it does anything.
-One loaded process for each test process is enough: it imports modules, calls none of their
-functions, and forks for every program that a test starts. The fork gets the streams, arguments,
-variables and folder of the program, and runs `python -m enfold.cli` as a new interpreter would.
+One loaded process for each test process is enough: it imports modules, has toktok read its usual
+vocabulary, which takes most of a second, and forks for every program that a test starts. It calls
+no other function of these modules. The fork gets the streams, arguments, variables and folder of
+the program, and runs `python -m enfold.cli` as a new interpreter would.
 The loaded process ends with the test process, even if that is killed, and its forks end with it.
 
 This file is also the program of the loaded process.
@@ -33,6 +34,7 @@ from pathlib import Path
 from typing import Any
 
 MODULES = (
+    "aiofiles.tempfile",
     "anyio._backends._asyncio",
     "enfold.cli.chat",
     "enfold.cli.serve",
@@ -43,15 +45,31 @@ MODULES = (
     "enfold.wiring",
     "genai_prices.data",
     "keyring.core",
+    "nicegui.elements.dark_mode",
+    "nicegui.elements.drawer",
+    "nicegui.elements.header",
+    "nicegui.elements.keyboard",
+    "nicegui.elements.link",
+    "nicegui.elements.textarea",
+    "nicegui.elements.tooltip",
+    "nicegui.elements.upload",
+    "nicegui.functions.html",
+    "nicegui.functions.style",
     "nicegui.ui_run_with",
     "openai.resources",
+    "platformdirs.unix",
     "pydantic_ai.direct",
     "pydantic_ai.models.openai",
     "pydantic_ai.providers.openai_compatible",
+    "pygments.styles.default",
+    "pygments.styles.gh_dark",
     "rich.markdown",
     "splintr",
     "toktok",
+    "uvicorn.lifespan.off",
+    "uvicorn.loops.uvloop",
     "uvicorn.protocols.http.h11_impl",
+    "uvicorn.protocols.websockets.websockets_sansio_impl",
     "uvloop",
     "websockets.server",
 )
@@ -301,6 +319,9 @@ if __name__ == "__main__":
     for module in MODULES:
         with suppress(ImportError):
             import_module(module)
+    with suppress(ImportError):
+        # No thread is left by this: a fork counts with all cores as any process does.
+        import_module("toktok")._encoding("o200k_base")
     gc.freeze()
     _become(_fork_on_request(socket.socket(fileno=int(sys.argv[1]))))
     runpy.run_module("enfold.cli", run_name="__main__", alter_sys=True)
