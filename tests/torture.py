@@ -226,8 +226,10 @@ async def refuse_writes(path: Path) -> None:
         )
         for setting, reset in (full, read_only):
             await store.write(_set, setting)
+            # More than fits into pages that deleted sessions have left.
+            text = setting + "x" * (100_000 + await store.read(_free_bytes))
             try:
-                await store.write(tree.append, session.key, [draft(setting + "x" * 100_000)])
+                await store.write(tree.append, session.key, [draft(text)])
             except StoreUnavailableError:
                 assert await store.read(tree.path, session.key) == line
             else:
@@ -250,6 +252,14 @@ async def set_clock_back(path: Path) -> None:
         assert await store.write(outbox.acquire, "torture", "me", seconds=0.2) is None
         await asyncio.sleep(0.3)
         assert await store.write(outbox.acquire, "torture", "me", seconds=0.2)
+
+
+def _free_bytes(db: Database) -> int:
+    """Return the size of the pages that a write may use although the database is full."""
+    cursor = db._cursor()
+    pages = cursor.execute("PRAGMA freelist_count").fetchone()["freelist_count"]
+    size: int = cursor.execute("PRAGMA page_size").fetchone()["page_size"]
+    return size * int(pages)
 
 
 @contextmanager

@@ -58,6 +58,9 @@ def check(view: View, messages: Sequence[Message], depths: dict[str, int]) -> No
     assert places == sorted(set(places))
     if view.summary is None:
         assert list(shown) == list(messages)
+    # A summary stands for messages up to its cutoff; all after it are shown.
+    cutoff = depths[view.cutoff] if view.cutoff is not None else 0
+    assert places[view.covered :] == list(range(cutoff + 1, len(messages) + 1))
     sent = Conversation(view.messages_for("enfold"))
     assert view.tokens == count_conversation(sent).total
     for dialect in ("openai", "anthropic", "gemini"):
