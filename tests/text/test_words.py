@@ -17,7 +17,6 @@ from enfold.text.words import (
     Phrase,
     _unicode_word,
     fold,
-    has_ascii_term,
     parts_of,
     phrases_of,
     storable,
@@ -184,12 +183,3 @@ def test_a_long_run_is_one_word_wherever_a_step_ends(size: int) -> None:
     assert terms(text) == texts_of_terms(text)
     assert terms(text) == ["x" * LONGEST_TERM, f"e{'u' * (LONGEST_TERM - 1)}", "word"]
     assert parts_of(f"{'x ' * size}{'🎉' * size}someName") == {"some", "name"}
-
-
-@given(
-    st.text("ab1_-. ", max_size=20),
-    st.text("ab1", min_size=1, max_size=3) | st.just("a" * LONGEST_TERM),
-)
-def test_a_term_is_found_without_reading_all_terms(text: str, term: str) -> None:
-    for each in (text, f"{text} {'a' * (LONGEST_TERM + 1)}"):
-        assert has_ascii_term(each, term) == (term in texts_of_terms(each))

@@ -21,7 +21,7 @@ from enfold.summaries.prompts import prompt_texts
 from enfold.summaries.request import SummaryRequest
 from enfold.text.items import texts
 from enfold.text.sentences import whole_sentences
-from enfold.text.words import has_ascii_term, texts_of_terms
+from enfold.text.words import LONGEST_TERM, texts_of_terms
 from enfold.tokens import Tokenizer
 
 # Measured by `benchmarks/summaries.py refusals` on 95 recorded conversations: of 190 summaries by
@@ -66,6 +66,8 @@ _FEW_WORDS = 12
 _STEM = 5
 """Letters. Longer words with the same beginning count as the same word in another form."""
 
+_BORDERS = {code: " " for code in range(128) if not chr(code).isalnum()}
+"""Characters of ASCII between terms, for `str.translate`."""
 _PIECE = re.compile(r"[^\n.!?。！？]+")  # noqa: RUF001 - other scripts' full stops
 
 
@@ -150,11 +152,14 @@ def fault_of(text: str, request: SummaryRequest) -> str:
     steps = [length // sample | 1 for sample in _SAMPLES]
     for step in dict.fromkeys(steps):
         source = _Vocabulary.of(given[::step], distinct)
-        if 1 < step == steps[-1]:
-            missing = [word for word in distinct if source.rarity(word) is None]
-            source.counts.update(_occurring(missing, given))
         total = source.total_evidence(_prompt_words(request.prompt))
         fault = _fault_against(words, request, source, total)
+        if fault and 1 < step == steps[-1]:
+            # Words that only the other messages have can only speak for the text.
+            missing = [word for word in distinct if source.rarity(word) is None]
+            source.counts.update(_occurring(missing, given))
+            total = source.total_evidence(_prompt_words(request.prompt))
+            fault = _fault_against(words, request, source, total)
         if not fault and total >= _MIN_INPUT_EVIDENCE:
             break
     return fault
@@ -162,15 +167,18 @@ def fault_of(text: str, request: SummaryRequest) -> str:
 
 def _occurring(words: Iterable[str], given: Iterable[str]) -> set[str]:
     """Return the words that occur in a text; each is looked for until it is found."""
-    found, left = set[str](), set(words)
+    found, left = set[str](), {f" {word} ": word for word in words}
+    has_long = any(len(word) >= LONGEST_TERM for word in left.values())
     for text in given:
         lower = text.lower()
-        here = [word for word in left if word in lower]
-        if here and lower.isascii():
-            found.update(word for word in here if has_ascii_term(lower, word))
-        elif here:
-            found.update(left.intersection(texts_of_terms(lower)))
-        left -= found
+        if lower.isascii() and not has_long:
+            line = f" {lower.translate(_BORDERS)} "
+        elif any(word in lower for word in left.values()):
+            line = f" {' '.join(texts_of_terms(lower))} "
+        else:
+            continue
+        for key in [key for key in left if key in line]:
+            found.add(left.pop(key))
     return found
 
 

@@ -159,21 +159,20 @@ def texts_of_terms(text: str) -> list[str]:
             if candidate.isascii():
                 texts.append(candidate.lower()[:LONGEST_TERM])
             else:
-                texts += [term.text for term in _terms_of_candidate(candidate, 0)]
+                _add_texts_of(candidate, texts)
     return texts
 
 
-def has_ascii_term(lower: str, term: str) -> bool:
-    """Return True if a text of ASCII in lower case has a term, without reading all its terms."""
-    if len(term) >= LONGEST_TERM:
-        return term in texts_of_terms(lower)
-    start = lower.find(term)
-    while start >= 0:
-        end = start + len(term)
-        if not (lower[end : end + 1].isalnum() or (start and lower[start - 1].isalnum())):
-            return True
-        start = lower.find(term, start + 1)
-    return False
+def _add_texts_of(candidate: str, texts: list[str]) -> None:
+    """Add the terms of a candidate that is not ASCII: the texts of `_terms_of_candidate`."""
+    for _, piece in _pieces(candidate, _unicode_word()):
+        for word in _unicode_word().findall(piece):
+            for folded in _unicode_word().findall(fold(word)):
+                for run in _PAIRED_RUN.split(folded):
+                    if _IS_PAIRED.match(run):
+                        texts += [run[at : at + 2] for at in range(len(run))]
+                    elif run:
+                        texts.append(run[:LONGEST_TERM])
 
 
 def _pieces(text: str, word: re.Pattern[str]) -> Iterator[tuple[int, str]]:
