@@ -54,21 +54,24 @@ def serve(
     until_eof: Annotated[bool, Parameter(show=False)] = False,
 ) -> None:
     """Serve the web UI, the API and the proxy; Ctrl+C stops it."""
-    # Nearly all that is loaded stays: the server collects garbage as soon as it is ready.
+    # Nearly all that is loaded stays: garbage is collected as soon as the server is ready.
     gc.disable()
-    # The server is loaded by name: the command line only starts it.
-    server = import_module("enfold.server")
-    options = server.ServeOptions(
-        host,
-        port,
-        db,
-        ui=not no_ui,
-        sample=sample,
-        fd=fd,
-        until_eof=until_eof,
-        quiet=log == "quiet" or (log == "auto" and sys.stderr.isatty()),
-    )
-    server.run(options, partial(_print_addresses, ui=not no_ui and server.has_ui()))
+    try:
+        # The server is loaded by name: the command line only starts it.
+        server = import_module("enfold.server")
+        options = server.ServeOptions(
+            host,
+            port,
+            db,
+            ui=not no_ui,
+            sample=sample,
+            fd=fd,
+            until_eof=until_eof,
+            quiet=log == "quiet" or (log == "auto" and sys.stderr.isatty()),
+        )
+        server.run(options, partial(_print_addresses, ui=not no_ui and server.has_ui()))
+    finally:
+        gc.enable()
     say("stopped; all work in progress is finished")
 
 
