@@ -150,8 +150,12 @@ async def test_a_client_that_leaves_stops_its_request_only(app: App) -> None:
     calls: list[str] = []
 
     async def asgi(scope: Scope, receive: Receive, send: Send) -> None:
+        def leave() -> None:
+            calls.append(scope["path"])
+            left.set()
+
         await receive()
-        assert call_on_disconnect(scope, lambda: (calls.append(scope["path"]), left.set())[0])
+        assert call_on_disconnect(scope, leave)
         begun.set()
         if scope["path"] == "/answered":
             await Response("ok")(scope, receive, send)
