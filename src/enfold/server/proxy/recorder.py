@@ -45,8 +45,6 @@ _LAST_EVENT_BYTES = 64
 """The longest beginning of a last event; it may be cut by the end of a chunk."""
 _WRITE_INTERVAL = 1.0
 """Seconds during which usage is collected before it is written."""
-_AT_ONCE = 16
-"""Short responses that are read in a row; other requests go on after them."""
 _MAX_WAITING = 10_000
 """Calls that wait at most while the store cannot be reached. Further calls are not counted."""
 _COMPLETE_FINISHES = frozenset({"completed", "incomplete"})
@@ -61,11 +59,6 @@ class RecordedResponse:
     wire: Wire
     headers: Sequence[Header]
     chunks: list[bytes] = field(default_factory=list, repr=False)
-
-    @property
-    def size(self) -> int:
-        """The number of its bytes."""
-        return sum(map(len, self.chunks))
 
     @cached_property
     def reply(self) -> Reply:
@@ -113,7 +106,7 @@ class ResponseRecorder:
         """Save the complete reply."""
         if self._save is None:
             return
-        if self._response.size < _THREAD_BYTES:
+        if sum(map(len, self._response.chunks)) < _THREAD_BYTES:
             reply = self._response.reply
         else:
             reply = await asyncio.to_thread(lambda: self._response.reply)
@@ -149,8 +142,8 @@ class ProxiedCall:
         except InputError:
             return None
 
-    def usage_event(self, prices_of: Mapping[str, Prices | None]) -> UsageEvent:
-        """Return the record of the call's usage, with the prices of its model."""
+    def usage_event(self, prices_of: Callable[[str], Prices | None]) -> UsageEvent:
+        """Return the record of the call's usage."""
         # The response has the input of its last request only; each request is paid for.
         usage = self.response.reply.usage.with_input_of(self.hidden_usage)
         history = self.history_with_reply()
@@ -163,7 +156,7 @@ class ProxiedCall:
             input_tokens=usage.input_tokens,
             cached_tokens=usage.cache_read_tokens,
             output_tokens=usage.output_tokens,
-            cost=cost_of_call(usage, prices_of[self.model]),
+            cost=cost_of_call(usage, prices_of(self.model)),
             message_id=None if history is None else history.ids[-1],
             namespace=self.namespace,
             session_name=name,
@@ -215,7 +208,7 @@ class UsageWriter:
 
     async def _write(self) -> bool:
         waiting, self._waiting = self._waiting, []
-        events = await _usage_events(waiting)
+        events = await asyncio.to_thread(_usage_events, waiting)
         if self._on_usage is not None:
             for event in events:
                 self._on_usage(event)
@@ -229,26 +222,16 @@ class UsageWriter:
         return True
 
 
-async def _usage_events(calls: Sequence[ProxiedCall]) -> list[UsageEvent]:
-    """Return the records of calls. Long responses are read in a thread.
+def _usage_events(calls: Sequence[ProxiedCall]) -> list[UsageEvent]:
+    found: dict[str, Prices | None] = {}
 
-    Short ones are read here: two threads that compute at a time take longer than one.
-    """
-    found = await asyncio.to_thread(_prices_of, {call.model for call in calls})
-    events: list[UsageEvent] = []
-    for number, call in enumerate(calls, 1):
-        if call.response.size < _THREAD_BYTES:
-            events.append(call.usage_event(found))
-        else:
-            events.append(await asyncio.to_thread(call.usage_event, found))
-        if not number % _AT_ONCE:
-            await asyncio.sleep(0)
-    return events
+    def prices_of(model: str) -> Prices | None:
+        if model not in found:
+            provider, _, name = model.partition(":")
+            found[model] = prices(provider, name)
+        return found[model]
 
-
-def _prices_of(models: Iterable[str]) -> dict[str, Prices | None]:
-    parts = {model: model.partition(":") for model in models}
-    return {model: prices(provider, name) for model, (provider, _, name) in parts.items()}
+    return [call.usage_event(prices_of) for call in calls]
 
 
 @dataclass(slots=True)
