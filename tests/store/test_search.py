@@ -222,6 +222,9 @@ async def test_no_query_is_an_error(store: Store, talk: SessionRecord, query: st
         ("我们使用数据库", "数据库", "数据库"),
         ("我们使用数据库", "库", "库"),
         ("call getUserName()", "user", "getUserName"),
+        ("The cat. The hat, the-end", '"the end" "the hat"', "The hat"),
+        ("A catalogue of cats, not concatenated", "cats", "cats"),
+        ("The theory of the thing", '"the thing"', "the thing"),
         ("nothing of it", "else", ""),
     ],
 )

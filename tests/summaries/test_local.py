@@ -129,6 +129,19 @@ def test_speakers_keep_their_names() -> None:
     assert re.search(r"^- Kenji: .*sleep-fix", text, re.MULTILINE)
 
 
+def test_statements_of_a_speaker_share_a_line_if_nobody_else_is_quoted_between_them() -> None:
+    said = (
+        *("The harbour crane needs an inspection.", "Sorry.", "Yes.", "Okay.", "Right."),
+        *("The orchard gate needs another hinge.",),
+    )
+    names = ("Ada", "Bo", "Cy", "Bo", "Cy", "Ada")
+    spoken = [
+        Message("user", (Text(text),), name=name) for name, text in zip(names, said, strict=True)
+    ]
+    summary = summarize(SummaryRequest(tuple(spoken), max_tokens=200)).text
+    assert f"- Ada: {said[0]}{GAP}{said[-1]}" in summary
+
+
 def test_each_long_turn_of_a_meeting_is_quoted_before_more_of_another() -> None:
     names = ("Ada", "Bo", "Cy", "Di", "Ed", "Flo")
     topics = ("harbour", "orchard", "foundry", "library", "railway", "brewery")

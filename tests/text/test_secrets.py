@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from enfold.text.items import extract
-from enfold.text.secrets import hide, hide_in_log
+from enfold.text.secrets import HIDDEN, KEY, hide, hide_in_log
 
 RANDOM = "a1B2c3D4e5F6g7H8j9K0"
 KEYS = [
@@ -40,6 +42,11 @@ def test_every_key_is_hidden_everywhere(key: str) -> None:
     items = [item for items in extract(text).values() for item in items]
     assert "config.toml" in items
     assert not [item for item in items if RANDOM in item or key in item]
+
+
+@given(st.from_regex(KEY))
+def test_every_form_of_a_key_is_hidden(text: str) -> None:
+    assert HIDDEN in hide(text)
 
 
 def test_passwords_and_private_keys_are_hidden() -> None:

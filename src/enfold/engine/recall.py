@@ -779,6 +779,8 @@ class _Answer:
         )
         self._reserved = int(limit.tokens * (_RESERVED_FOR_NAMES if names else _RESERVED))
         self._left = limit.tokens - self._reserved
+        self._total: int | None = None
+        """The tokens of all chosen passages; None if they changed since they were counted."""
         self._counted: dict[str, int] = {}
         """The tokens of lines that were counted."""
 
@@ -880,6 +882,7 @@ class _Answer:
 
     def _choose(self, chosen: _ChosenPassage) -> None:
         self._chosen.append(chosen)
+        self._total = None
         self._left -= chosen.tokens
         if chosen.ranked.own and chosen.text.rstrip().endswith(_QUESTION_MARKS):
             self._after_questions.add(chosen.passage.position + 1)
@@ -897,11 +900,17 @@ class _Answer:
         self._add(sorted(self._short, key=lambda each: -each[0].relevance))
         while len(self._chosen) > 1 and self._tokens() > self._limit.tokens:
             self._chosen.pop()
+            self._total = None
         found = (each.passage for each in self._chosen if each.passage.text)
         return tuple(sorted(found, key=lambda passage: passage.position))
 
     def _tokens(self) -> int:
         """Return the tokens of the chosen passages with the lines for their dates."""
+        if self._total is None:
+            self._total = self._count_chosen()
+        return self._total
+
+    def _count_chosen(self) -> int:
         counted = {each.passage.position: each.tokens for each in self._chosen}
         found = (each.passage for each in self._chosen)
         total, day = 0, ""
@@ -947,6 +956,7 @@ class _Answer:
             tokens = self._count(longer)
         if len(longer.text) > len(chosen.passage.text) and tokens <= budget:
             self._chosen[at] = replace(chosen, passage=longer, tokens=tokens)
+            self._total = None
             self._left = budget - tokens
 
     def _cut(self, passage: Passage, budget: int) -> Passage:

@@ -123,7 +123,7 @@ PEOPLE = "Participants"
 INDEX = "Mentioned"
 """Begins the line that lists exact items without their sentences."""
 JOINT = ", "
-_MAX_DISTANCE = 3
+_MAX_DISTANCE = 40
 """Messages between two statements of a speaker that share a line, at most."""
 _LINE_LENGTH = 240
 """Characters. A longer line gets no text of other messages."""
@@ -178,7 +178,7 @@ def _lines(units: list[SummaryUnit]) -> Iterator[tuple[str, str]]:
 
 
 def _shares_line(line: list[SummaryUnit], unit: SummaryUnit) -> bool:
-    """Return True if a unit shares the line: the same message, or the speaker soon continues."""
+    """Return True if a unit shares the line: the same message, or the speaker goes on later."""
     if unit.form is TextForm.TOOL or line[-1].form is TextForm.TOOL:
         return False
     before, origin = line[-1].origin, unit.origin
