@@ -89,7 +89,7 @@ def main() -> int:
             before = prepare(process.address)
             statuses = send(process.address, given_arguments.requests, given_arguments.seed)
             after = httpx.get(
-                f"{process.address}/api/sessions/{CANARY}/messages", timeout=60
+                f"{process.address}/api/sessions/{CANARY}/messages", timeout=600
             ).json()
         found = asyncio.run(_verified(f"sqlite:///{path}"))
     failed = statuses[int(HTTPStatus.INTERNAL_SERVER_ERROR)]
@@ -109,15 +109,15 @@ async def _verified(url: str) -> int:
 def prepare(address: str) -> Any:
     """Store the session that no request names; return its messages."""
     _store(address, CANARY)
-    return httpx.get(f"{address}/api/sessions/{CANARY}/messages", timeout=60).json()
+    return httpx.get(f"{address}/api/sessions/{CANARY}/messages", timeout=600).json()
 
 
 def _store(address: str, name: str) -> None:
     """Store a session with messages if there is none of this name."""
-    if httpx.post(f"{address}/api/sessions", json={"id": name}, timeout=60).is_success:
+    if httpx.post(f"{address}/api/sessions", json={"id": name}, timeout=600).is_success:
         messages = [{"role": "user", "content": f"message {n}"} for n in range(50)]
         httpx.post(
-            f"{address}/api/sessions/{name}/messages", json={"messages": messages}, timeout=60
+            f"{address}/api/sessions/{name}/messages", json={"messages": messages}, timeout=600
         )
 
 
@@ -129,7 +129,7 @@ def send(address: str, number: int, start: int) -> Counter[int]:
     found: Iterable[Any] = schema.get_all_operations()
     operations = [result.ok() for result in found]
     statuses: Counter[int] = Counter()
-    with httpx.Client(base_url=address, timeout=60) as client, requests.Session() as session:
+    with httpx.Client(base_url=address, timeout=600) as client, requests.Session() as session:
         while statuses.total() < number:
             left = number - statuses.total()
             each = -(-left // (len(operations) + len(PROXIED)))
@@ -153,9 +153,9 @@ def _existing(address: str) -> dict[str, list[str]]:
     for name in ("festival", "fair"):
         _store(address, name)
     fields = {"provider": "openai", "model": "gpt-4o"}
-    httpx.put(f"{address}/api/profiles/main", json={"fields": fields}, timeout=60)
-    listed = httpx.get(f"{address}/api/sessions/festival/messages", timeout=60).json()
-    summaries = httpx.get(f"{address}/api/sessions/festival/summaries", timeout=60).json()
+    httpx.put(f"{address}/api/profiles/main", json={"fields": fields}, timeout=600)
+    listed = httpx.get(f"{address}/api/sessions/festival/messages", timeout=600).json()
+    summaries = httpx.get(f"{address}/api/sessions/festival/summaries", timeout=600).json()
     return {
         "session": ["festival", "fair"],
         "message": [each["id"] for each in listed["messages"]],
@@ -211,7 +211,7 @@ def _call(
 
 
 def _send(address: str, session: requests.Session, case: Any, statuses: Counter[int]) -> None:
-    answer = case.call(base_url=address, session=session, timeout=60)
+    answer = case.call(base_url=address, session=session, timeout=600)
     _count(answer.status_code, f"{case.method} {case.path}", answer.text, statuses)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import sys
 from types import FrameType
 
@@ -10,6 +11,7 @@ import pytest
 
 from enfold.encodings import encode
 from enfold.messages import Message
+from enfold.strategies.lossless.units import units_of
 from enfold.summaries.local import LocalSummarizer
 from enfold.summaries.prompts import build
 from enfold.testing import ScriptedSummarizer, assistant, call, result, user
@@ -123,6 +125,40 @@ async def test_an_estimate_tries_encodings_on_a_part_of_a_long_session(turns: in
     is_whole = turns == 40
     assert (reduction.tokens_after == answer.tokens(plan)) is is_whole
     assert size < 400_000 if is_whole else size < 200_000
+
+
+def _files_read_in_parts(reads: int) -> tuple[Message, ...]:
+    """Return reads of files, each with lines that an earlier read has shown, and new ones."""
+    rng = random.Random(5)
+    lines = [" ".join(rng.choices("abcdefghijklmnop", k=20)) + f" {n}" for n in range(30 * reads)]
+    messages = [user("Read them.")]
+    for n in range(reads):
+        shown = "\n".join(lines[30 * n : 30 * n + 60])
+        messages += [
+            assistant("", call(f"r{n}", "read", {"path": f"f{n}"})),
+            result(f"r{n}", shown),
+        ]
+    return (*messages, assistant("Done."), user("Thanks."), assistant("Bye."), user("And now?"))
+
+
+async def test_an_estimate_calculates_repeated_blocks_of_a_long_session() -> None:
+    how = strategy("lossless", None, LocalSummarizer())
+    plan = plan_for(_files_read_in_parts(160), how)
+    divided = 0
+
+    def record(frame: FrameType, event: str, _value: object) -> None:
+        nonlocal divided
+        divided += event == "call" and frame.f_code is units_of.__code__
+
+    await compute_async(sys.setprofile, record)
+    try:
+        reduction = (await how.estimate(plan)).reduction
+    finally:
+        await compute_async(sys.setprofile, None)
+    assert divided == 0
+    answer = await how.condense(plan)
+    assert answer.tokens(plan) < 0.7 * plan.tokens
+    assert reduction.tokens_after == pytest.approx(answer.tokens(plan), rel=0.2)
 
 
 async def test_an_unknown_price_makes_the_cost_unknown() -> None:

@@ -11,7 +11,7 @@ from itertools import count
 from enfold.ledger import Form
 from enfold.strategies.lossless import markers
 from enfold.strategies.lossless.config import path_of
-from enfold.strategies.lossless.drafts import Replacement, StepContext, TextDraft
+from enfold.strategies.lossless.drafts import ENOUGH, Replacement, StepContext, TextDraft
 from enfold.strategies.lossless.texts import EditRight
 from enfold.strategies.lossless.units import (
     SHORTEST,
@@ -23,8 +23,6 @@ from enfold.strategies.lossless.units import (
     units_of,
 )
 
-_ENOUGH = 600
-"""Characters of a block that are counted first: what they save, the whole saves too."""
 _FOREIGN = 2
 """How many times as much a marker must save that points to another file, or within the same text:
 those make a text harder to read."""
@@ -175,8 +173,8 @@ class _Claim:
     def _saving(self, block: str, marker: str) -> int:
         """Return the tokens that a marker saves, or a lower bound that is enough."""
         count = self.terms.tokenizer.count
-        beginning = count(block[:_ENOUGH]) - count(marker)
-        is_known = len(block) <= _ENOUGH or beginning >= _FOREIGN * self.terms.least
+        beginning = count(block[:ENOUGH]) - count(marker)
+        is_known = len(block) <= ENOUGH or beginning >= _FOREIGN * self.terms.least
         return beginning if is_known else count(block) - count(marker)
 
     def _least_for(self, hole: Replacement) -> int:

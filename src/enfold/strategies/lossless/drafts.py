@@ -24,6 +24,9 @@ from enfold.strategies.lossless.markers import Names
 from enfold.strategies.lossless.texts import EditRight, ResultText
 from enfold.tokens import Tokenizer
 
+ENOUGH = 600
+"""Characters of a text that are counted first: if they save enough, the whole does too."""
+
 
 @dataclass(frozen=True, slots=True)
 class StepContext:
@@ -39,8 +42,10 @@ class StepContext:
 
     def pays(self, text: str, marker: str) -> bool:
         """Return True if a marker in place of the text saves enough tokens."""
-        tokens, cost = self.tokenizer.count_many((text, marker))
-        return tokens - cost >= self.least
+        beginning, cost = self.tokenizer.count_many((text[:ENOUGH], marker))
+        if beginning - cost >= self.least + 1:  # the cut may divide a token
+            return True
+        return self.tokenizer.count(text) - cost >= self.least
 
 
 @dataclass(frozen=True, slots=True)

@@ -854,8 +854,11 @@ def saved_by_operation(step: Pass, before: WorkingView, after: WorkingView) -> d
         if after.edits[index] is before.edits.get(index):
             continue
         operations = operations_for(index, config)
-        old, new = decompose(before.messages[index]), decompose(after.messages[index])
-        changed = [name for name in CONTENT_TYPES if getattr(old, name) != getattr(new, name)]
+        changed = [name for name in CONTENT_TYPES if _PARTS[name] in _changes(operations)]
+        old = new = MessageContent()
+        if len(changed) != 1:
+            old, new = decompose(before.messages[index]), decompose(after.messages[index])
+            changed = [name for name in CONTENT_TYPES if getattr(old, name) != getattr(new, name)]
         rest = before.count(index) - after.count(index)
         for name in changed:
             tokens = rest
