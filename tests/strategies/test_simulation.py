@@ -158,7 +158,7 @@ async def test_an_estimate_calculates_repeated_blocks_of_a_long_session() -> Non
     assert divided == 0
     answer = await how.condense(plan)
     assert answer.tokens(plan) < 0.7 * plan.tokens
-    assert reduction.tokens_after == pytest.approx(answer.tokens(plan), rel=0.2)
+    assert reduction.tokens_after == pytest.approx(answer.tokens(plan), rel=0.1)
 
 
 async def test_an_unknown_price_makes_the_cost_unknown() -> None:
