@@ -71,7 +71,7 @@ def calculate_savings(
     sizes: dict[int, int] = {}
     for draft in drafts:
         sizes[draft.was.message] = sizes.get(draft.was.message, 0) + len(draft.text)
-    earlier = _SeenLines()
+    earlier = _EarlierLines()
     found: dict[int, CalculatedSaving] = {}
     for index in reversed(range(len(drafts))) if terms.keep_last else range(len(drafts)):
         draft, message = drafts[index], drafts[index].was.message
@@ -90,7 +90,7 @@ def calculate_savings(
     return found
 
 
-class _SeenLines:
+class _EarlierLines:
     """Lines of texts, and the last place of each."""
 
     def __init__(self) -> None:
@@ -107,7 +107,7 @@ class _SeenLines:
         self._lines += (*lines, None)  # no run of lines goes beyond the text
 
     def repeats(self, lines: Sequence[str]) -> Iterator[tuple[int, int]]:
-        """Yield the characters of each run of lines that an earlier text has, and its draft."""
+        """Yield the characters of each run of lines that was seen before, and its draft."""
         end = 0
         for start, line in enumerate(lines):
             if start >= end and line in self._places and is_anchor(line):
