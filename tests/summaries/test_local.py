@@ -129,7 +129,7 @@ def test_speakers_keep_their_names() -> None:
     assert re.search(r"^- Kenji: .*sleep-fix", text, re.MULTILINE)
 
 
-def test_statements_of_a_speaker_share_a_line_if_nobody_else_is_quoted_between_them() -> None:
+def test_statements_of_a_speaker_share_a_line_without_another_speaker_between_them() -> None:
     said = (
         *("The harbour crane needs an inspection.", "Sorry.", "Yes.", "Okay.", "Right."),
         *("The orchard gate needs another hinge.",),
