@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from enfold.amounts import duration
@@ -39,6 +41,12 @@ def test_people_read_what_happened_in_which_order() -> None:
         " - Operations: lossless_completed, pass-1_completed, pass-2_completed, skip_pass-3",
         " - Warning: a summary was written by the local summarizer",
     ]
+
+
+def test_content_that_stays_to_fill_the_target_is_named() -> None:
+    filled = replace(REPORT, tokens_after=3_100)
+    assert " - Content that fits the target stays: 2,800 → 3,100 tokens" in str(filled).splitlines()
+    assert "fits the target" not in str(REPORT)
 
 
 def test_unknown_figures_are_called_unknown_or_left_out() -> None:

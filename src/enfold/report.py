@@ -67,6 +67,10 @@ class Report:
             yield f" - {name}: {change}"
             for operation, tokens in step.saved_by.items():
                 yield f"   - {_spoken(operation)}: {-tokens:+,} tokens"
+        last = self.steps[-1].tokens_after if self.steps else self.tokens_after
+        if self.tokens_after > last:
+            # A target is filled: what fits beside the summary stays.
+            yield f" - Content that fits the target stays: {last:,} → {self.tokens_after:,} tokens"
         yield f" - {self._total()}"
         yield f" - Cost: {dollars(self.cost)}"
         yield f" - Time: {duration(self.seconds)}"
