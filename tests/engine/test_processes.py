@@ -8,7 +8,8 @@ import sys
 from functools import partial
 
 import enfold
-from enfold.testing import ScriptedSummarizer
+from enfold.engine.state import message_of, read_state
+from enfold.testing import ScriptedSummarizer, assistant, user
 from tests.conftest import ROOT
 from tests.engine.conftest import MODEL, WINDOW, talk
 
@@ -97,3 +98,71 @@ async def test_a_view_follows_the_changes_of_another_process(url: str) -> None:
         await talk(recreated, 2, start=5)
         session = await engine.find("shared")
         await prepare()
+
+
+async def test_a_turn_does_not_read_again_what_nobody_changed(url: str) -> None:
+    """After an append the state is known, and it is the one that another engine reads."""
+    summarizers = {"scripted": ScriptedSummarizer("They agreed on the plan.")}
+    async with (
+        enfold.open(url, summarizers=summarizers) as engine,
+        enfold.open(url, summarizers=summarizers) as other_engine,
+    ):
+        await engine.models.edit(MODEL, max_input=WINDOW, max_output=20_000, retention_tokens=300)
+        await engine.set("summarizer", "scripted")
+        session = await engine.session("shared", model=MODEL)
+        await talk(session, 10)
+        await session.compress()
+        other = await other_engine.find("shared")
+        turns = iter(range(10, 100))
+
+        async def turn() -> bool:
+            """Take a turn; return True if the state after the append was known."""
+            before = engine.recent_views.state_of(session.key)
+            await talk(session, 1, start=next(turns))
+            after = engine.recent_views.state_of(session.key)
+            is_known = after is not None and after.is_of(engine.store.version(), {}, None)
+            prepared = await session.prepare()
+            assert prepared == await other.prepare()
+            if is_known:
+                assert after is not before
+                assert after is not None
+                assert after.state == await engine.store.read(
+                    read_state, session.key, {}, engine.static_settings
+                )
+            return is_known
+
+        await turn()
+        await turn()
+        assert await turn() is (engine.store.engine == "sqlite")
+        for change in (
+            partial(other.append, "A word in between."),
+            partial(other.configure, keep_first=1),
+            partial(session.step_back),
+            partial(other_engine.set, "threshold", 0.5),
+            session.compress,
+            partial(session.append, user("Again"), assistant("Yes"), forward_only=True),
+        ):
+            await change()
+            assert not await turn()
+            await turn()
+        assert await turn() is (engine.store.engine == "sqlite")
+
+
+async def test_messages_that_come_back_are_read(url: str) -> None:
+    """A branch that was left may have a summary; an append that goes back to it shows that."""
+    summarizers = {"scripted": ScriptedSummarizer("They agreed on the plan.")}
+    async with enfold.open(url, summarizers=summarizers) as engine:
+        await engine.models.edit(MODEL, max_input=WINDOW, max_output=20_000, retention_tokens=300)
+        await engine.set("summarizer", "scripted")
+        session = await engine.session("shared", model=MODEL)
+        await talk(session, 10)
+        rows = await session.history()
+        await session.compress()
+        await session.switch(rows[3].id)
+        for _ in range(2):
+            await session.append("Another question.")
+            await session.step_back()
+            assert (await session.prepare()).view.summary is None
+        found = await session.append(*map(message_of, rows[4:]))
+        assert found == tuple(row.id for row in rows[4:])
+        assert (await session.prepare()).view.summary is not None

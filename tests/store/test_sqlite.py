@@ -40,6 +40,43 @@ async def test_the_database_is_durable_and_shared(store: Store) -> None:
     assert await store.read(pragmas) == ["wal", 2, 1]
 
 
+async def test_the_version_changes_with_every_commit(url: str, store: Store) -> None:
+    def put(db: Database, value: int) -> None:
+        catalog.put_setting(db, "global", "a", value)
+
+    assert store.version() is None  # nothing was written with a version yet
+    _, first = await store.append_versioned(put, 1)
+    assert first is not None
+    assert store.version() == first
+    await store.read(catalog.settings, "global")
+    assert store.version() == first
+    await store.write(put, 2)
+    second = store.version()
+    async with await open_store(url) as other:
+        await other.write(put, 3)
+    third = store.version()
+    assert len({first, second, third}) == 3
+
+
+async def test_a_commit_right_after_ours_leaves_no_version(path: Path, url: str) -> None:
+    class Late(sqlite.FileVersions):
+        """Versions that are read after another process has committed."""
+
+        def current(self) -> int | None:
+            with closing(sqlite3.connect(path)) as other, other:
+                other.execute("UPDATE settings SET value = '2'")
+            return super().current()
+
+    async with await open_store(url) as store:
+        assert store._versions is not None
+        _, version = await store.append_versioned(catalog.put_setting, "global", "a", 1)
+        assert version == store.version()
+        store._versions = Late(SQLite(url, patience=1))
+        _, version = await store.append_versioned(catalog.put_setting, "global", "a", 1)
+        assert version is None
+        store._versions.close()
+
+
 async def test_a_locked_database(path: Path, url: str) -> None:
     async with await open_store(url, patience=0.05) as store:
         other = sqlite3.connect(path, isolation_level=None)

@@ -23,6 +23,7 @@ from enfold.engine.state import (
     ClientModel,
     KeepAmount,
     MessageInput,
+    RecentState,
     RecentView,
     SessionState,
     as_messages,
@@ -168,12 +169,33 @@ class Session:
         # If the model has changed since, the next view counts these messages anew.
         tokenizer = await self.tokenizer() if recent is None else recent.view.tokenizer
         written = await count_async(read, given, tokenizer)
-        stored = await self._store.append(
-            tree.append, self.key, written, place, forward_only=forward_only
-        )
+        if recent is None or place is not CURRENT_TIP or forward_only:
+            stored = await self._store.append(
+                tree.append, self.key, written, place, forward_only=forward_only
+            )
+        else:
+            stored = await self._append_at_tip(written)
         if self.tip is not None and stored:
             self.tip = stored[-1].id
         return tuple(row.id for row in stored)
+
+    async def _append_at_tip(
+        self, written: Sequence[MessageDraft]
+    ) -> tuple[records.StoredMessage, ...]:
+        """Append to the current branch; the state that follows is known without reading it."""
+        recent_views = self._engine.recent_views
+        recent = recent_views.state_of(self.key)
+
+        def append(db: Database) -> tuple[tree.Appended, bool]:
+            holds = recent is not None and recent.version == self._store.version()
+            return tree.extend(db, self.key, written), holds
+
+        (appended, holds), version = await self._store.append_versioned(append)
+        after = None
+        if recent is not None and holds and version is not None:
+            after = recent.after(appended, version)
+        recent_views.put_state(self.key, after)
+        return appended.messages
 
     async def tokenizer(self) -> str:
         """Return the name of the tokenizer of the session's model."""
@@ -591,22 +613,30 @@ class Session:
         without: Collection[str] = (),
         earlier: records.ViewRows | None = None,
     ) -> tuple[SessionState, ModelConfig]:
-        recent = self._engine.recent_views.get(self.key)
-        if earlier is None and recent is not None:
-            earlier = recent.rows
-        state = await self._store.read(
-            read_state,
-            self.key,
-            call or {},
-            self._engine.static_settings,
-            tip=self.tip,
-            without=without,
-            earlier=earlier,
-        )
+        state = await self._read_state(call or {}, without, earlier)
         if state.model is not None:
             return state, state.model
         model = await self._engine.profiles.config_of(state.model_id)
         return state, model.within(state.settings.window)
+
+    async def _read_state(
+        self, call: Mapping[str, Any], without: Collection[str], earlier: records.ViewRows | None
+    ) -> SessionState:
+        """Read the state, unless nothing was committed to the database since it was read last."""
+        recent_views = self._engine.recent_views
+        view, cached = recent_views.get(self.key), recent_views.state_of(self.key)
+        version, tip = self._store.version(), self.tip
+        if cached is not None and cached.is_of(version, call, tip) and not without:
+            return cached.state
+        if earlier is None and view is not None:
+            earlier = view.rows
+        static = self._engine.static_settings
+        state = await self._store.read(
+            read_state, self.key, call, static, tip=tip, without=without, earlier=earlier
+        )
+        if version is not None and not without:
+            recent_views.put_state(self.key, RecentState(state, version, dict(call), tip))
+        return state
 
     async def _decide(
         self,

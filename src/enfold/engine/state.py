@@ -52,10 +52,11 @@ from enfold.records import (
 )
 from enfold.retention import RECENT_MESSAGES_RATIO, Measure, Retention
 from enfold.settings import ALIASES, Settings, resolve, retention_policy
-from enfold.store import catalog, sessions, snapshots
+from enfold.store import catalog, sessions, snapshots, tree
 from enfold.store import snapshots as views
 from enfold.store.database import Database
 from enfold.store.index import joined_terms
+from enfold.store.snapshots import LONGEST_VIEW
 from enfold.strategies import contract, presets
 from enfold.strategies.presets import Preset
 from enfold.summaries import summary_tokens
@@ -269,16 +270,58 @@ class RecentView:
         return self.view.shown if is_first and tokenizer == self.view.tokenizer else ()
 
 
+@dataclass(frozen=True, slots=True)
+class RecentState:
+    """A state of a session, and the version of the database that it was read from."""
+
+    state: SessionState
+    version: int
+    call: Mapping[str, Any]
+    """The settings of the call that it was read for."""
+    tip: str | None
+    """The branch that it was read for."""
+
+    def is_of(self, version: int | None, call: Mapping[str, Any], tip: str | None) -> bool:
+        """Return True if a read for this call and branch would return the same state."""
+        return (version, call, tip) == (self.version, self.call, self.tip)
+
+    def after(self, appended: tree.Appended, version: int) -> RecentState | None:
+        """Return the state after new messages at the current tip; None if it must be read."""
+        rows, messages = self.state.rows, appended.messages
+        if self.tip is not None or appended.moved_at is None or appended.recognised:
+            return None
+        last = messages[-1]
+        above = rows.depth - len(rows.after)
+        if rows.skipped or messages[0].parent != rows.tip or last.depth - above > LONGEST_VIEW:
+            return None
+        record = replace(
+            rows.session,
+            tip=last.id,
+            depth=last.depth,
+            tokens=last.path_tokens,
+            updated_at=appended.moved_at,
+        )
+        new = replace(
+            rows, session=record, tip=last.id, depth=last.depth, after=rows.after + messages
+        )
+        return replace(self, state=replace(self.state, rows=new), version=version)
+
+
 class RecentViews:
     """The last views of some sessions. A turn reads and decodes only the messages after them."""
 
     def __init__(self) -> None:
         self._views: dict[SessionKey, RecentView] = {}
+        self._states: dict[SessionKey, RecentState] = {}
         self._tokens = 0
 
     def get(self, key: SessionKey) -> RecentView | None:
         """Return the last view of a session, if it is still there."""
         return self._views.get(key)
+
+    def state_of(self, key: SessionKey) -> RecentState | None:
+        """Return the last state of a session that has a view here."""
+        return self._states.get(key)
 
     def put(self, key: SessionKey, recent: RecentView) -> None:
         """Keep a view in place of the session's earlier one; the oldest views make room."""
@@ -286,7 +329,16 @@ class RecentViews:
         self._views[key] = recent
         self._tokens += recent.view.tokens
         while self._tokens > _RECENT_TOKENS or len(self._views) > _RECENT_VIEWS:
-            self._drop(next(iter(self._views)))
+            oldest = next(iter(self._views))
+            self._drop(oldest)
+            self._states.pop(oldest, None)
+
+    def put_state(self, key: SessionKey, state: RecentState | None) -> None:
+        """Keep the state of a session that has a view here."""
+        if state is not None and key in self._views:
+            self._states[key] = state
+        else:
+            self._states.pop(key, None)
 
     def _drop(self, key: SessionKey) -> None:
         if dropped := self._views.pop(key, None):

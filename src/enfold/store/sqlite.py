@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
+import threading
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic, sleep
@@ -115,6 +116,43 @@ class SQLite:
         if code in _UNAVAILABLE:
             return StoreUnavailableError(f"database {self.path}: {_UNAVAILABLE[code]} ({error})")
         return StoreError(f"database {self.path}: {_BROKEN.get(code, 'it failed')} ({error})")
+
+
+class FileVersions:
+    """Versions of a file: another one after every commit, of any process."""
+
+    def __init__(self, engine: SQLite) -> None:
+        self._engine = engine
+        self._connection: FileConnection | None = None
+        self._lock = threading.Lock()  # two threads must not use a connection at once
+
+    def open(self) -> None:
+        """Open the connection that notices commits; without it the version is unknown."""
+        with self._lock, suppress(sqlite3.Error):
+            if self._connection is None:
+                opened = self._engine.connect(read_only=True)
+                opened.execute("PRAGMA busy_timeout = 0")
+                self._connection = opened
+
+    def current(self) -> int | None:
+        """Return the version now, or None if it is unknown; never wait for another process."""
+        with self._lock:
+            return None if self._connection is None else foreign_commits(self._connection)
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+            self._connection = None
+
+
+def foreign_commits(connection: sqlite3.Connection) -> int | None:
+    """Return a number that changes when another connection commits; None if it is unknown."""
+    try:
+        return int(connection.execute("PRAGMA data_version").fetchone()[0])
+    except sqlite3.Error:
+        return None
 
 
 def _keep_private(path: str) -> None:

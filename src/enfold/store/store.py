@@ -25,7 +25,7 @@ from typing import Concatenate, ParamSpec, Protocol, Self, TypeVar
 from enfold.errors import ConfigError, StoreError
 from enfold.store.database import Cursor, Database, EngineName, is_current, migrate, migrations
 from enfold.store.postgresql import PostgreSQL
-from enfold.store.sqlite import MEMORY, SQLite
+from enfold.store.sqlite import MEMORY, FileConnection, FileVersions, SQLite, foreign_commits
 
 
 class DatabaseConnection(Protocol):
@@ -75,6 +75,31 @@ class ConnectionPool:
             raise StoreError("the store is closed; open it again")
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, self._transact, begin, work)
+
+    async def run_versioned(
+        self, begin: str, work: Callable[[Database], Result], versions: FileVersions
+    ) -> tuple[Result, int | None]:
+        """Run the work like `run`; also return the version of the file that its commit made.
+
+        The version is None if another process may have committed right after it.
+        """
+        before: int | None = None
+
+        def watched(db: Database) -> Result:
+            nonlocal before
+            before = self._foreign_commits()
+            return work(db)
+
+        def transact() -> tuple[Result, int | None]:
+            versions.open()
+            result = self._transact(begin, watched)
+            version = versions.current()
+            is_last = before is not None and self._foreign_commits() == before
+            return result, version if is_last else None
+
+        if self._closed:
+            raise StoreError("the store is closed; open it again")
+        return await asyncio.get_running_loop().run_in_executor(self._threads, transact)
 
     async def close(self) -> None:
         """Wait for running transactions, then close every connection."""
@@ -135,6 +160,10 @@ class ConnectionPool:
                 self._open.add(connection)
         return connection
 
+    def _foreign_commits(self) -> int | None:
+        connection = self._connection()
+        return foreign_commits(connection) if isinstance(connection, FileConnection) else None
+
     def _drop(self, connection: DatabaseConnection) -> None:
         with self._lock:
             self._open.discard(connection)
@@ -156,11 +185,16 @@ class Store:
     """A database of sessions. Made by `open_store`."""
 
     def __init__(
-        self, engine: DatabaseEngine, readers: ConnectionPool, writers: ConnectionPool
+        self,
+        engine: DatabaseEngine,
+        readers: ConnectionPool,
+        writers: ConnectionPool,
+        versions: FileVersions | None = None,
     ) -> None:
         self._engine = engine
         self._readers = readers
         self._writers = writers
+        self._versions = versions
         self.writes = 0
         """The number of writes of this process, failed ones included."""
         self.changes = 0
@@ -213,6 +247,29 @@ class Store:
         finally:
             self.writes += 1
 
+    async def append_versioned(
+        self,
+        function: Callable[Concatenate[Database, Params], Result],
+        *args: Params.args,
+        **kwargs: Params.kwargs,
+    ) -> tuple[Result, int | None]:
+        """Write like `append`; also return the version that the write made, if it is known."""
+        if self._versions is None:
+            return await self.append(function, *args, **kwargs), None
+        try:
+            return await self._writers.run_versioned(
+                self._engine.begin_write, lambda db: function(db, *args, **kwargs), self._versions
+            )
+        finally:
+            self.writes += 1
+
+    def version(self) -> int | None:
+        """Return the version of the database: another number after every commit of any process.
+
+        None if it is unknown: on PostgreSQL, in memory, and before the first `append_versioned`.
+        """
+        return None if self._versions is None else self._versions.current()
+
     def listen(self, channel: str) -> AsyncGenerator[str, None]:
         """Yield the texts that are sent to a channel; called by `outbox.listen`."""
         if not isinstance(self._engine, PostgreSQL):
@@ -232,6 +289,8 @@ class Store:
         await self._readers.close()
         if self._writers is not self._readers:
             await self._writers.close()
+        if self._versions is not None:
+            self._versions.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -276,7 +335,7 @@ def _open_sqlite(url: str, patience: float) -> Store:
     if engine.path == MEMORY:
         return Store(engine, writer, writer)
     readers = ConnectionPool(engine, partial(engine.connect, read_only=True), _SQLITE_READERS)
-    return Store(engine, readers, writer)
+    return Store(engine, readers, writer, FileVersions(engine))
 
 
 def _open_postgresql(url: str, patience: float) -> Store:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from operator import attrgetter, itemgetter
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from enfold.errors import IntegrityError, NotFoundError
 from enfold.identity import chain, digest
@@ -154,6 +154,16 @@ _SHORT_BODY = 4_000
 """Maximum bytes of a message that is cached after its check."""
 
 
+class Appended(NamedTuple):
+    """Messages that were appended, or recognised."""
+
+    messages: tuple[StoredMessage, ...]
+    recognised: int = 0
+    """Number of those that were stored already."""
+    moved_at: int | None = None
+    """Time at which the tip moved to the last one; None if it did not."""
+
+
 def append(
     db: Database,
     session: SessionKey,
@@ -162,6 +172,18 @@ def append(
     *,
     forward_only: bool = False,
 ) -> tuple[StoredMessage, ...]:
+    """Append messages like `extend`; return them."""
+    return extend(db, session, drafts, parent, forward_only=forward_only).messages
+
+
+def extend(
+    db: Database,
+    session: SessionKey,
+    drafts: Sequence[MessageDraft],
+    parent: str | AppendPlace = CURRENT_TIP,
+    *,
+    forward_only: bool = False,
+) -> Appended:
     """Append messages one after the other, move the tip to the last one, and return them.
 
     Messages that are stored already are recognised, not written again. Appending after another
@@ -172,7 +194,7 @@ def append(
     """
     tip = sessions.lock(db, session)
     if not drafts:
-        return ()
+        return Appended(())
     if parent is ROOT or (parent is CURRENT_TIP and tip is None):
         above = TOP
     elif isinstance(parent, str):
@@ -192,9 +214,11 @@ def append(
     if forward_only:
         _claim_usage(db, session, messages[count:])
     is_behind = tip is not None and forward_only and bool(on_path(db, tip, [last]))
-    if last != tip and not is_behind:
-        db.change("move_tip", key=session, tip=last, now=db.now())
-    return messages
+    if last == tip or is_behind:
+        return Appended(messages, count)
+    now = db.now()
+    db.change("move_tip", key=session, tip=last, now=now)
+    return Appended(messages, count, now)
 
 
 def recognise(
