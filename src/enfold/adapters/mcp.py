@@ -70,6 +70,8 @@ class Recalled:
     """False if the history has nothing about the query; the passages are the nearest then."""
     unanswered: list[str] = field(default_factory=list)
     """Those of several questions that the history has nothing about."""
+    uses_vectors: bool = False
+    """True if words of similar meaning were searched for too."""
 
     def __str__(self) -> str:
         return str(RecallAnswer(tuple(self.passages), self.fits, tuple(self.unanswered)))
@@ -242,7 +244,13 @@ class HistoryTools:
             around=around,
             tokens=text_budget(headers, max_tokens),
         )
-        return Recalled(found.id, list(recalled.passages), recalled.fits, list(recalled.unanswered))
+        return Recalled(
+            found.id,
+            list(recalled.passages),
+            recalled.fits,
+            list(recalled.unanswered),
+            recalled.uses_vectors,
+        )
 
     async def search_history(self, query: str, limit: int = 10, session: str = "") -> FoundMessages:
         """Search all messages of the conversation, summarized or not; newest first.

@@ -62,6 +62,7 @@ EXTRAS: Mapping[str, tuple[str, str]] = {
     "llama-index": ("llama_index", "LlamaIndex"),
     "bulk": ("daft", "very many files"),
     "brotli": ("brotli", "brotli-compressed requests"),
+    "vectors": ("wordllama", "recall by similar words"),
 }
 """Extra -> a module that it installs, and its purpose."""
 _OLDEST_PYTHON = (3, 11)

@@ -111,7 +111,8 @@ async def recall(
             if not around and passage.end < passage.length:
                 say(f"the message goes on; use --start {passage.end}")
     elif answer.fits:
-        say(f"{number(len(answer.passages), 'message')} found")
+        how = ", similar words were searched for too" if answer.uses_vectors else ""
+        say(f"{number(len(answer.passages), 'message')} found{how}")
     elif answer.passages:
         say("nothing fits the question; these are the nearest messages")
     else:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 import re
+from asyncio import to_thread
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -47,6 +48,7 @@ from enfold.store.search import (
     texts,
 )
 from enfold.summaries.fence import escape
+from enfold.text import vectors
 from enfold.text.questions import (
     Aim,
     aim_of,
@@ -54,6 +56,7 @@ from enfold.text.questions import (
     names_something,
     period_of,
     phrases_about,
+    similar_phrases,
     sub_questions,
     vague_phrases,
 )
@@ -159,6 +162,8 @@ class RecallAnswer:
     """False if the history has nothing about the question. The passages are the nearest then."""
     unanswered: tuple[str, ...] = ()
     """Those of several questions that the history has nothing about."""
+    uses_vectors: bool = False
+    """True if words of similar meaning were searched for too, with the extra `enfold[vectors]`."""
 
     def __str__(self) -> str:
         """Return the passages as a model reads them."""
@@ -266,7 +271,12 @@ async def recall_found(session: Session, question: str, *, max_tokens: int) -> R
     fits = any(each.fits for each in answers)
     passages = [passage for each in answers if each.fits or not fits for passage in each.passages]
     open_parts = [part.strip() for part, each in zip(parts, answers, strict=True) if not each.fits]
-    return RecallAnswer(_merged(passages), fits, tuple(open_parts) if fits else ())
+    return RecallAnswer(
+        _merged(passages),
+        fits,
+        tuple(open_parts) if fits else (),
+        uses_vectors=any(each.uses_vectors for each in answers),
+    )
 
 
 def _merged(passages: Iterable[Passage]) -> tuple[Passage, ...]:
@@ -310,10 +320,11 @@ async def _answer_by_words(
     The date of an event, which is named besides the event's words, must occur too.
     """
     phrases = phrases_about(words)
+    similar = await _similar_phrases(words)
     search = partial(
         search_around,
-        phrases=phrases,
-        choose=ranges,
+        phrases=[*phrases, *similar],
+        choose=partial(ranges, similar=similar),
         most=_MAX_OCCURRENCES,
         depths=period.depths if period else None,
     )
@@ -328,7 +339,8 @@ async def _answer_by_words(
     limit = _TokenLimit(await session.tokenizer(), max_tokens)
     aim = aim_of(question)
     chosen = _Answer(phrases, aim, limit, names=found.has_name)
-    ranked = rank(phrases, found, stretches, vague=vague, results=aim in {Aim.END, Aim.FAULT})
+    is_about_result = aim in {Aim.END, Aim.FAULT}
+    ranked = rank(phrases, found, stretches, vague=vague, similar=similar, results=is_about_result)
     if period:
         ranked = [each for each in ranked if period.has(each.location)]
     if not fits:
@@ -340,7 +352,12 @@ async def _answer_by_words(
         chosen.add_changes(await _read(session, newest), file_names(question))
     await _choose(session, chosen, ranked)
     passages = chosen.passages()
-    return RecallAnswer(passages, fits and bool(passages))
+    return RecallAnswer(passages, fits and bool(passages), uses_vectors=bool(similar))
+
+
+async def _similar_phrases(words: str) -> dict[Phrase, float]:
+    """Return the phrases of similar words; the first call reads the vectors, in a thread."""
+    return await to_thread(similar_phrases, words) if vectors.are_installed() else {}
 
 
 async def _choose(session: Session, answer: _Answer, ranked: Sequence[RankedMessage]) -> None:

@@ -15,10 +15,11 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from heapq import nlargest
 from itertools import accumulate
+from types import MappingProxyType
 from typing import NamedTuple
 
 from enfold.records import MessageLocation, PhraseOccurrences
-from enfold.text.questions import stem
+from enfold.text.questions import VAGUE_PART, stem
 from enfold.text.sentences import PAIR
 from enfold.text.words import Phrase, texts_of_terms
 
@@ -40,8 +41,6 @@ _SPOKEN = 0.1
 _OWN_WORDS = 0.6
 """The relevance that a message gains if it contains all words of the question; half of the words
 give a quarter of it."""
-_VAGUE = 0.6
-"""The weight of a word that can be said of anything, relative to others."""
 _FOCUS = 0.8
 """The share of its relevance that a message loses where all around it is irrelevant: people discuss
 a subject in one place, and words of it occur in others. It grows with the square of the loss."""
@@ -76,16 +75,19 @@ class RankedMessage(NamedTuple):
     """The share of the question's words that the message itself contains, by weight."""
 
 
-def ranges(found: PhraseOccurrences) -> list[tuple[int, int]]:
+def ranges(
+    found: PhraseOccurrences, *, similar: Mapping[Phrase, float] = MappingProxyType({})
+) -> list[tuple[int, int]]:
     """Return the ranges of the branch to rank, by first and last depth, without overlap.
 
     Of a long branch they are the blocks with most words of the question, and their neighbours.
+    Words that are similar to those of the question count the given part.
     """
     if not found.depths:
         return []
     if found.length <= RANKED_WHOLE:
         return [(1, found.length)]
-    scores = _block_scores(found)
+    scores = _block_scores(found, similar)
     # The messages with a name answer a question about it, not their neighbours.
     before, after = (0, 0) if found.has_name else (_BLOCKS_BEFORE, _BLOCKS_AFTER)
     chosen: set[int] = set()
@@ -105,10 +107,10 @@ def ranges(found: PhraseOccurrences) -> list[tuple[int, int]]:
     return merged
 
 
-def _block_scores(found: PhraseOccurrences) -> dict[int, float]:
+def _block_scores(found: PhraseOccurrences, similar: Mapping[Phrase, float]) -> dict[int, float]:
     """Return the weight of the phrases in and next to each block with a find."""
     scores: dict[int, float] = defaultdict(float)
-    for phrase, weight in _weights(found).items():
+    for phrase, weight in _less_if_similar(_weights(found), similar).items():
         blocks = {(depth - 1) // BLOCK for depth in found.depths[phrase]}
         for block in blocks:
             scores[block] += weight
@@ -123,13 +125,15 @@ def rank(
     stretches: Iterable[Sequence[MessageLocation]],
     *,
     vague: Collection[Phrase] = (),
+    similar: Mapping[Phrase, float] = MappingProxyType({}),
     results: bool = False,
 ) -> list[RankedMessage]:
     """Return the messages with their relevance, in the order of the stretches.
 
-    With `results` a tool's result is as relevant as its call: the question asks how it ended.
+    Words that are similar to those of the question count the given part. With `results` a tool's
+    result is as relevant as its call: the question asks how it ended.
     """
-    weights = _less_if_vague(_weights(found), vague)
+    weights = _less_if_similar(_less_if_vague(_weights(found), vague), similar)
     total = sum(_less_if_vague(_weights_of_all(phrases, found), vague).values())
     ranked: list[tuple[Sequence[MessageLocation], list[float], list[float], list[float]]] = []
     for locations in filter(None, stretches):
@@ -155,7 +159,17 @@ def rank(
 def _less_if_vague(
     weights: Mapping[Phrase, float], vague: Collection[Phrase]
 ) -> dict[Phrase, float]:
-    return {each: weight * (_VAGUE if each in vague else 1.0) for each, weight in weights.items()}
+    return {
+        each: weight * (VAGUE_PART if each in vague else 1.0) for each, weight in weights.items()
+    }
+
+
+def _less_if_similar(
+    weights: Mapping[Phrase, float], similar: Mapping[Phrase, float]
+) -> Mapping[Phrase, float]:
+    if not similar:
+        return weights
+    return {each: weight * similar.get(each, 1.0) for each, weight in weights.items()}
 
 
 def _means_around(

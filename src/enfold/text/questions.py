@@ -13,6 +13,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import NamedTuple
 
+from enfold.text import vectors
 from enfold.text.sentences import PAIR, is_content_word
 from enfold.text.words import Phrase, fold, phrases_of, texts_of_terms, without_clitics
 
@@ -25,6 +26,11 @@ _MAX_WHOLE_LENGTH = 3
 
 _MAX_QUESTIONS = 4
 """Questions in one text that are answered separately."""
+VAGUE_PART = 0.6
+"""The weight of a word that can be said of anything, relative to others."""
+_SIMILAR_PART, _MIN_SIMILARITY, _MAX_SIMILAR = 0.15, 0.4, 3
+"""The weight of a word that is similar to one of the question, the least similarity, and the number
+of such words for each word of the question."""
 _MIN_JOINED = 2
 """Phrases of a question that is answered separately though it follows a word such as "and"."""
 _FILE = re.compile(
@@ -77,6 +83,41 @@ def vague_phrases(question: str) -> frozenset[Phrase]:
     """Return the phrases of words that can be said of anything, such as "advantage"."""
     words = texts_of_terms(_plain(question))
     return frozenset(_prefix(word) for word in words if _is_vague(word))
+
+
+def similar_phrases(question: str) -> dict[Phrase, float]:
+    """Return the phrases of words with nearly the meaning of the question's, and what they count.
+
+    A word of the question itself counts 1. There are none without the extra `enfold[vectors]`.
+    """
+    if not vectors.are_installed():
+        return {}
+    own, vague = set(phrases_about(question)), vague_phrases(question)
+    found: dict[Phrase, float] = {}
+    for word in dict.fromkeys(texts_of_terms(_plain(question))):
+        phrase = _prefix(word)
+        if phrase not in own:
+            continue
+        part = _SIMILAR_PART * (VAGUE_PART if phrase in vague else 1.0)
+        for other, similarity in _similar(word).items():
+            if other not in own:
+                found[other] = max(found.get(other, 0.0), part * similarity)
+    return found
+
+
+@lru_cache(maxsize=4_096)
+def _similar(word: str) -> Mapping[Phrase, float]:
+    """Return the phrases of the words nearest in meaning, which are no forms of the word."""
+    own = _prefix(word).terms[0]
+    found: dict[Phrase, float] = {}
+    for each in vectors.similar_words(word):
+        if len(found) == _MAX_SIMILAR or each.similarity < _MIN_SIMILARITY:
+            break
+        phrase = _prefix(each.text)
+        stem_of_other = phrase.terms[0]
+        if not own.startswith(stem_of_other) and not stem_of_other.startswith(own):
+            found.setdefault(phrase, each.similarity)
+    return found
 
 
 @lru_cache(maxsize=4_096)
