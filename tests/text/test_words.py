@@ -128,6 +128,16 @@ def test_terms_and_phrases_are_bounded() -> None:
     assert len(phrases_of(" ".join(f"w{number}" for number in range(999)))) == MOST_PHRASES
 
 
+@pytest.mark.parametrize("length", range(LONGEST_TERM - 2, LONGEST_TERM + 3))
+@pytest.mark.parametrize(
+    ("before", "after"), [("", ""), ("a b ", ""), ("", " c d"), ("a" * 64, "b")]
+)
+def test_long_words_are_cut_wherever_they_are(length: int, before: str, after: str) -> None:
+    text = f"{before} {'x' * length} {after}" * 3
+    assert texts_of_terms(text) == terms(text)
+    assert f"{'x' * min(length, LONGEST_TERM)}" in texts_of_terms(text)
+
+
 @given(st.text() | st.text(st.characters(codec="ascii")))
 def test_terms_are_the_same_with_and_without_their_places(text: str) -> None:
     assert texts_of_terms(text) == terms(text)

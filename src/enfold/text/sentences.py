@@ -312,16 +312,22 @@ def unspaced_cues(text: str) -> int:
 
 def corrects(text: str) -> bool:
     """Return True if a text says that something is otherwise than before."""
-    words = {word: cue for word in texts_of_terms(text) if (cue := _WORDS.get(word, 0))}
-    if any(cue & Cue.CORRECTION for cue in words.values()):
+    words = texts_of_terms(text)
+    if not _correction_words().isdisjoint(words):
         return True
-    anchors = [word for word in words if word in _correction_anchors()]
+    anchors = _correction_anchors().intersection(words)
     found = phrase_cues(text, anchors) if anchors else 0
     if not text.isascii():
         found |= unspaced_cues(text)
-        for word in texts_of_terms(text):
+        for word in words:
             found |= PAIR_CUES.get(word, 0)
     return bool(found & Cue.CORRECTION)
+
+
+@cache
+def _correction_words() -> frozenset[str]:
+    """Return the words that correct something."""
+    return frozenset(word for word, cue in _WORDS.items() if cue & Cue.CORRECTION)
 
 
 @cache
