@@ -226,6 +226,10 @@ async def test_no_query_is_an_error(store: Store, talk: SessionRecord, query: st
         ("A catalogue of cats, not concatenated", "cats", "cats"),
         ("The theory of the thing", '"the thing"', "the thing"),
         ("nothing of it", "else", ""),
+        ("src/a.pyx and src/a.py", "src/a.py", "src/a.py"),
+        ("xsrc/a.py and src / a.py", "src/a.py", "src / a.py"),
+        ("src a and py", "src/a.py", ""),
+        ("srca.py", "src/a.py", ""),
     ],
 )
 def test_locating(text: str, query: str, found: str) -> None:

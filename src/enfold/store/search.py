@@ -6,7 +6,6 @@ import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from operator import attrgetter, itemgetter
 
 from enfold.errors import InputError
@@ -30,6 +29,7 @@ _END = 2**62
 _RECENT = 1_000
 _OTHER_SHARE = 4
 """A session with at least one in this many messages of the database is searched without scope."""
+_GAP, _REST_OF_WORD = re.compile("[^a-z0-9]+"), re.compile("[a-z0-9]+")
 _AROUND = 80
 """Characters of a snippet on each side of the match."""
 
@@ -75,8 +75,11 @@ def locate(text: str, phrases: Sequence[Phrase]) -> tuple[int, int]:
     open_ended = [phrase for phrase in phrases if phrase.prefix]
     for phrase in phrases:
         by_last[phrase.terms[-1]].append(phrase)
-    if text.isascii() and by_last.keys().isdisjoint(parts_of(text)):
-        return _locate_in_ascii(text.lower(), phrases)
+    if text.isascii():
+        lower = text.lower()
+        within = any(_is_within_word(last, lower) for last in by_last)
+        if not within or by_last.keys().isdisjoint(parts_of(text)):
+            return _locate_in_ascii(lower, phrases)
     terms: list[Term] = []
     for term in terms_of(text):
         terms.append(term)
@@ -89,19 +92,47 @@ def locate(text: str, phrases: Sequence[Phrase]) -> tuple[int, int]:
     return 0, 0
 
 
+def _is_within_word(term: str, lower: str) -> bool:
+    """Return True if a longer word of the text contains the term, as a name in camel case may."""
+    start = lower.find(term)
+    while start >= 0:
+        end = start + len(term)
+        if lower[end : end + 1].isalnum() or (start and lower[start - 1].isalnum()):
+            return True
+        start = lower.find(term, end)
+    return False
+
+
 def _locate_in_ascii(lower: str, phrases: Iterable[Phrase]) -> tuple[int, int]:
     """Return start and end of the phrase that ends first in a text of lower case."""
-    matches = (_pattern(phrase).search(lower) for phrase in phrases)
-    spans = [match.span() for match in matches if match]
+    spans: list[tuple[int, int]] = []
+    for phrase in phrases:
+        start = lower.find(phrase.terms[0])
+        while start >= 0:
+            if end := _end_of_phrase(lower, start, phrase):
+                spans.append((start, end))
+                break
+            start = lower.find(phrase.terms[0], start + 1)
     return min(spans, key=itemgetter(1), default=(0, 0))
 
 
-@lru_cache(maxsize=1_024)
-def _pattern(phrase: Phrase) -> re.Pattern[str]:
-    """Return a pattern for the terms of a phrase in ASCII text."""
-    words = "[^a-z0-9]+".join(map(re.escape, phrase.terms))
-    end = "[a-z0-9]*" if phrase.prefix else ""
-    return re.compile(f"(?<![a-z0-9]){words}{end}(?![a-z0-9])")
+def _end_of_phrase(lower: str, start: int, phrase: Phrase) -> int:
+    """Return the end of a phrase that begins at a place; 0 if other words are there."""
+    if start and lower[start - 1].isalnum():
+        return 0
+    end = start
+    for number, term in enumerate(phrase.terms):
+        gap = _GAP.match(lower, end) if number else None
+        if number and gap is None:
+            return 0
+        end = gap.end() if gap else end
+        if not lower.startswith(term, end):
+            return 0
+        end += len(term)
+    rest = _REST_OF_WORD.match(lower, end)
+    if rest and not phrase.prefix:
+        return 0
+    return rest.end() if rest else end
 
 
 def _scope(where: SearchScope) -> str:
