@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 import re
-from asyncio import to_thread
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -36,7 +35,8 @@ from enfold.engine.relevance import (
 )
 from enfold.engine.state import message_of, whole_text
 from enfold.errors import InputError, NotFoundError
-from enfold.records import MessageLocation, StoredMessage
+from enfold.records import MessageLocation, SearchScope, StoredMessage
+from enfold.store.database import Database
 from enfold.store.search import (
     depths_between,
     locate,
@@ -264,8 +264,24 @@ async def recall_found(session: Session, question: str, *, max_tokens: int) -> R
 
     Several questions in one text share the tokens.
     """
+    tokenizer = await session.tokenizer()
+    return await session.look(
+        lambda db, where: _answer_all(_Branch(db, where, tokenizer), question, max_tokens)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Branch:
+    """A branch that is read in one transaction, so that an answer changes its thread only once."""
+
+    db: Database
+    where: SearchScope
+    tokenizer: str
+
+
+def _answer_all(branch: _Branch, question: str, max_tokens: int) -> RecallAnswer:
     parts = sub_questions(question) or [question]
-    answers = [await _answer_one(session, each, max_tokens // len(parts)) for each in parts]
+    answers = [_answer_one(branch, each, max_tokens // len(parts)) for each in parts]
     if len(parts) == 1:
         return answers[0]
     fits = any(each.fits for each in answers)
@@ -292,23 +308,23 @@ def _merged(passages: Iterable[Passage]) -> tuple[Passage, ...]:
     return tuple(merged)
 
 
-async def _answer_one(session: Session, question: str, max_tokens: int) -> RecallAnswer:
-    period, words = await _find_period(session, question)
+def _answer_one(branch: _Branch, question: str, max_tokens: int) -> RecallAnswer:
+    period, words = _find_period(branch, question)
     if period is None:
-        return await _answer_by_words(session, question, question, max_tokens)
+        return _answer_by_words(branch, question, question, max_tokens)
     if not names_something(words):
-        return await _answer_by_date(session, period, max_tokens)
-    answer = await _answer_by_words(session, question, words, max_tokens, period)
+        return _answer_by_date(branch, period, max_tokens)
+    answer = _answer_by_words(branch, question, words, max_tokens, period)
     if answer.fits:
         return answer
     if vague_phrases(words).issuperset(phrases_about(words)):
-        return await _answer_by_date(session, period, max_tokens)
+        return _answer_by_date(branch, period, max_tokens)
     # The date may be that of an event: then people named it at another time.
-    return await _answer_by_words(session, question, question, max_tokens, event=words)
+    return _answer_by_words(branch, question, question, max_tokens, event=words)
 
 
-async def _answer_by_words(
-    session: Session,
+def _answer_by_words(
+    branch: _Branch,
     question: str,
     words: str,
     max_tokens: int,
@@ -320,15 +336,15 @@ async def _answer_by_words(
     The date of an event, which is named besides the event's words, must occur too.
     """
     phrases = phrases_about(words)
-    similar = await _similar_phrases(words)
-    search = partial(
-        search_around,
-        phrases=[*phrases, *similar],
-        choose=partial(ranges, similar=similar),
+    similar = _similar_phrases(words)
+    found, stretches = search_around(
+        branch.db,
+        branch.where,
+        [*phrases, *similar],
+        partial(ranges, similar=similar),
         most=_MAX_OCCURRENCES,
         depths=period.depths if period else None,
     )
-    found, stretches = await session.look(search)
     vague = vague_phrases(words)
     fits = has_answer(phrases, found, stretches, vague=vague, is_dated=period is not None)
     if event:
@@ -336,7 +352,7 @@ async def _answer_by_words(
         fits = fits and has_answer(dates, found, stretches)
     if not fits:
         max_tokens = int(_NEAREST_SHARE * max_tokens)
-    limit = _TokenLimit(await session.tokenizer(), max_tokens)
+    limit = _TokenLimit(branch.tokenizer, max_tokens)
     aim = aim_of(question)
     chosen = _Answer(phrases, aim, limit, names=found.has_name)
     is_about_result = aim in {Aim.END, Aim.FAULT}
@@ -349,29 +365,27 @@ async def _answer_by_words(
     if aim is Aim.CHANGE:
         written = [each for each in ranked if each.own and each.location.role == "assistant"]
         newest = sorted(written, key=lambda each: -each.location.depth)[:_MAX_CHANGES]
-        chosen.add_changes(await _read(session, newest), file_names(question))
-    await _choose(session, chosen, ranked)
+        chosen.add_changes(_read(branch, newest), file_names(question))
+    _choose(branch, chosen, ranked)
     passages = chosen.passages()
     return RecallAnswer(passages, fits and bool(passages), uses_vectors=bool(similar))
 
 
-async def _similar_phrases(words: str) -> dict[Phrase, float]:
-    """Return the phrases of similar words; the first call reads the vectors, in a thread."""
-    return await to_thread(similar_phrases, words) if vectors.are_installed() else {}
+def _similar_phrases(words: str) -> dict[Phrase, float]:
+    """Return the phrases of similar words; the first call reads the vectors."""
+    return similar_phrases(words) if vectors.are_installed() else {}
 
 
-async def _choose(session: Session, answer: _Answer, ranked: Sequence[RankedMessage]) -> None:
+def _choose(branch: _Branch, answer: _Answer, ranked: Sequence[RankedMessage]) -> None:
     """Add the most valuable messages to an answer until it is full; the newest of equals first."""
     candidates = iter(answer.best_first(ranked))
     while not answer.is_full and (batch := list(islice(answer.fitting(candidates), _BATCH))):
-        answer.add(await _read(session, batch))
+        answer.add(_read(branch, batch))
 
 
-async def _read(
-    session: Session, ranked: Sequence[RankedMessage]
-) -> list[tuple[RankedMessage, str]]:
+def _read(branch: _Branch, ranked: Sequence[RankedMessage]) -> list[tuple[RankedMessage, str]]:
     """Return the messages with their texts; those without text are left out."""
-    by_key = await session.look(partial(texts, spots=[each.location for each in ranked]))
+    by_key = texts(branch.db, branch.where, [each.location for each in ranked])
     return [(each, by_key[each.location.key]) for each in ranked if each.location.key in by_key]
 
 
@@ -394,19 +408,19 @@ class _DatedPart:
         return location.is_dated and self.first <= location.created_at < self.end
 
 
-async def _find_period(session: Session, question: str) -> tuple[_DatedPart | None, str]:
+def _find_period(branch: _Branch, question: str) -> tuple[_DatedPart | None, str]:
     """Return the part of the branch that a question names by dates, and its other words."""
     today = datetime.now(UTC).date()
     if period_of(question, today=today, newest=today)[0] is None:
         return None, question
-    newest = await session.look(newest_time)
+    newest = newest_time(branch.db, branch.where)
     day = today if newest is None else date.fromisoformat(utc_day(newest))
     period, words = period_of(question, today=today, newest=day)
     if period is None:
         return None, question
     first = 0 if period.first is None else _milliseconds(period.first)
     end = _FAR if period.last is None else _milliseconds(period.last + timedelta(days=1))
-    depths = await session.look(partial(depths_between, first=first, end=end))
+    depths = depths_between(branch.db, branch.where, first, end)
     return _DatedPart(first, end, depths), words
 
 
@@ -414,19 +428,19 @@ def _milliseconds(day: date) -> int:
     return int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()) * 1_000
 
 
-async def _answer_by_date(session: Session, period: _DatedPart, max_tokens: int) -> RecallAnswer:
+def _answer_by_date(branch: _Branch, period: _DatedPart, max_tokens: int) -> RecallAnswer:
     """Return messages of a period, those of people before others."""
     first, last = period.depths
     first = max(first, last - MAX_RANKED + 1)
-    locations = await session.look(partial(stretch, first=first, last=last))
-    limit = _TokenLimit(await session.tokenizer(), max_tokens)
+    locations = stretch(branch.db, branch.where, first, last)
+    limit = _TokenLimit(branch.tokenizer, max_tokens)
     answer = _Answer((), Aim.MATCH, limit, names=False)
     ranked = [
         RankedMessage(each, _BY_ROLE.get(each.role, _BY_ROLE["tool"]), 0.0)
         for each in locations
         if period.has(each)
     ]
-    await _choose(session, answer, ranked)
+    _choose(branch, answer, ranked)
     passages = answer.passages()
     return RecallAnswer(passages, bool(passages))
 

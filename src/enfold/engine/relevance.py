@@ -59,6 +59,8 @@ MAX_RANKED = 448
 """Messages of a longer branch that are ranked: the best blocks."""
 BLOCK = 8
 """Messages of a block. The parts of a long branch are chosen by blocks."""
+_MAX_TRIED = 2 * MAX_RANKED // BLOCK + 1
+"""Blocks until the choice is full: each adds one at least, or is among those that were added."""
 _BLOCKS_BEFORE, _BLOCKS_AFTER = 1, 4
 """Neighbours of a block that are ranked with it."""
 _NEXT_BLOCK = 0.6
@@ -91,7 +93,7 @@ def ranges(
     # The messages with a name answer a question about it, not their neighbours.
     before, after = (0, 0) if found.has_name else (_BLOCKS_BEFORE, _BLOCKS_AFTER)
     chosen: set[int] = set()
-    for block in sorted(scores, key=lambda block: (-scores[block], -block)):
+    for block in _best_blocks(scores):
         around = range(max(0, block - before), block + after + 1)
         missing = [each for each in around if each not in chosen]
         if (len(chosen) + len(missing)) * BLOCK > MAX_RANKED:
@@ -109,14 +111,24 @@ def ranges(
 
 def _block_scores(found: PhraseOccurrences, similar: Mapping[Phrase, float]) -> dict[int, float]:
     """Return the weight of the phrases in and next to each block with a find."""
-    scores: dict[int, float] = defaultdict(float)
+    scores: dict[int, float] = {}
+    score_of = scores.get
     for phrase, weight in _less_if_similar(_weights(found), similar).items():
         blocks = {(depth - 1) // BLOCK for depth in found.depths[phrase]}
-        for block in blocks:
-            scores[block] += weight
-        for block in {near for each in blocks for near in (each - 1, each + 1)} - blocks:
-            scores[block] += _NEXT_BLOCK * weight
+        near = {block - 1 for block in blocks}
+        near.update([block + 1 for block in blocks])
+        near -= blocks
+        for chosen, more in ((blocks, weight), (near, _NEXT_BLOCK * weight)):
+            for block in chosen:
+                scores[block] = score_of(block, 0.0) + more
     return scores
+
+
+def _best_blocks(scores: Mapping[int, float]) -> list[int]:
+    """Return at least the `_MAX_TRIED` best blocks, best first; the newest of equals first."""
+    least = sorted(scores.values(), reverse=True)[:_MAX_TRIED][-1]
+    best = sorted((block for block, score in scores.items() if score >= least), reverse=True)
+    return sorted(best, key=scores.__getitem__, reverse=True)
 
 
 def rank(
@@ -136,10 +148,12 @@ def rank(
     weights = _less_if_similar(_less_if_vague(_weights(found), vague), similar)
     total = sum(_less_if_vague(_weights_of_all(phrases, found), vague).values())
     ranked: list[tuple[Sequence[MessageLocation], list[float], list[float], list[float]]] = []
-    for locations in filter(None, stretches):
+    chosen = list(filter(None, stretches))
+    named = _speakers_called(weights, chosen)
+    for locations in chosen:
         tokens = [min(each.tokens, _MAX_DISTANCE) for each in locations]
         fading = [_FADING[each] for each in tokens]
-        relevances, shares = _rank_stretch(locations, fading, weights, found, total)
+        relevances, shares = _rank_stretch(locations, fading, weights, found, total, named)
         if results:
             _raise_results(locations, relevances, shares)
         ranked.append((locations, relevances, shares, _means_around(relevances, tokens, fading)))
@@ -253,7 +267,9 @@ def has_answer(
         {each: math.sqrt(max(weight, _LEAST_WEIGHT)) for each, weight in rarity.items()}, vague
     )
     depths = {phrase: found.depths.get(phrase, ()) for phrase in words}
-    parts = [_words_in(part, weights, depths) for part in stretches]
+    stretches = list(stretches)
+    named = _speakers_called(words, stretches)
+    parts = [_words_in(part, weights, depths, named) for part in stretches]
     best = max((each for each, _ in parts), default=0.0)
     supporting = nlargest(_SUPPORTING, (weight for _, each in parts for weight in each))
     score = best + _SUPPORT * sum(supporting) / _SUPPORTING
@@ -282,13 +298,13 @@ def _words_in(
     locations: Sequence[MessageLocation],
     weights: Mapping[Phrase, float],
     depths: Mapping[Phrase, Sequence[int]],
+    named: Mapping[Phrase, Collection[str]],
 ) -> tuple[float, Iterable[float]]:
     """Return the highest weight of different phrases within `_COVERED_TOKENS` in a row.
 
     Also returns the weight of the phrases in each message that has one.
     """
     ends = list(accumulate(each.tokens for each in locations))
-    named = _speakers_called(weights, locations)
     places: list[tuple[int, int]] = []
     for number, phrase in enumerate(weights):
         found = set(_places(locations, depths[phrase]))
@@ -326,10 +342,10 @@ def _places(locations: Sequence[MessageLocation], depths: Sequence[int]) -> list
 
 
 def _speakers_called(
-    phrases: Iterable[Phrase], locations: Iterable[MessageLocation]
+    phrases: Iterable[Phrase], stretches: Iterable[Iterable[MessageLocation]]
 ) -> dict[Phrase, set[str]]:
     """Return the speakers whose names have the first word of a phrase, for each phrase."""
-    names = {each.name for each in locations}
+    names = {each.name for locations in stretches for each in locations}
     speakers = {name: _forms(name) for name in names if name}
     return {
         phrase: {name for name, words in speakers.items() if phrase.terms[0] in words}
@@ -349,10 +365,10 @@ def _rank_stretch(
     weights: Mapping[Phrase, float],
     found: PhraseOccurrences,
     total: float,
+    named: Mapping[Phrase, Collection[str]],
 ) -> tuple[list[float], list[float]]:
     """Return the relevance of each message, and the share of the words that it has itself."""
     near, shares = [0.0] * len(locations), [0.0] * len(locations)
-    named = _speakers_called(weights, locations)
     for phrase, weight in weights.items():
         depths = found.depths[phrase]
         places = _places(locations, depths)
@@ -360,9 +376,10 @@ def _rank_stretch(
             continue
         influences = [0.0] * len(locations)
         earlier = found.count(phrase) - len(depths) + bisect_left(depths, locations[0].depth)
+        share = weight / (total or 1.0)
         for number, at in enumerate(places, max(0, earlier)):
             influences[at] = _NEWNESS[number] if number < len(_NEWNESS) else _REPEATED
-            shares[at] += weight / (total or 1.0)
+            shares[at] += share
         if speakers := named[phrase]:
             for at, each in enumerate(locations):
                 if each.name in speakers:
