@@ -37,6 +37,9 @@ FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    # Pages live for seconds, so compiling twice and painting in several threads do not pay.
+    "--js-flags=--no-opt --no-maglev --max-lazy",
+    "--num-raster-threads=1",
 )
 PATIENCE = 120_000
 """Milliseconds to wait for a condition before a test fails."""
