@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,16 @@ async def test_an_edit_is_stored_and_marked(bench: Bench, tmp_path: Path) -> Non
     async with enfold.open(f"sqlite:///{tmp_path / 'chats.db'}") as again:
         config = await again.models.get("openai:gpt-4o")
     assert (config.max_input, config.max_output, config.source) == (50_000, 16_384, "manual")
+
+
+async def test_a_first_look_at_a_model_leaves_limits_that_a_person_sets_meanwhile(
+    bench: Bench,
+) -> None:
+    models = bench.engine.models
+    for number in range(20):
+        name = f"acme:new-{number}"
+        await asyncio.gather(models.edit(name, max_input=50_000), models.get(name))
+        assert (await models.get(name)).max_input == 50_000
 
 
 async def test_reset_returns_to_what_is_detected(bench: Bench) -> None:

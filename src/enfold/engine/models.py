@@ -13,7 +13,7 @@ from enfold.errors import ConfigError, NotFoundError
 from enfold.fields import DescribedModel, describe, described
 from enfold.llm.costs import detect, of_window
 from enfold.modelconfig import LARGEST, OWN_VALUES, ModelConfig, from_row, to_row
-from enfold.records import SessionKey, SessionUpdate
+from enfold.records import ModelConfigRow, SessionKey, SessionUpdate
 from enfold.store import catalog, sessions
 from enfold.store.database import Database
 from enfold.store.store import Store
@@ -100,7 +100,9 @@ class Models:
     async def get(self, id: str) -> ModelConfig:
         """The config of `provider:model`; one that is asked for the first time is detected."""
         row = await self._store.read(catalog.model_config, id)
-        return from_row(row) if row is not None else await self.reset(id)
+        if row is None:
+            row = await self._store.write(_add_or_read, to_row(detect(id)))
+        return from_row(row)
 
     async def edit(self, id: str, **values: Any) -> ModelConfig:
         """Change some values of a config, or add a model."""
@@ -145,6 +147,12 @@ class Models:
     async def delete(self, id: str) -> None:
         """Forget a config; it is detected again if it is asked for."""
         await self._store.write(catalog.delete_model_config, id)
+
+
+def _add_or_read(db: Database, config: ModelConfigRow) -> ModelConfigRow:
+    """Add a config unless one was stored meanwhile, such as a person's; return the stored one."""
+    catalog.add_model_configs(db, [config])
+    return catalog.model_config(db, config.id) or config
 
 
 class Presets:
