@@ -220,3 +220,25 @@ async def test_the_page_needs_nothing_from_elsewhere(client: Client) -> None:
     assert (await client.get("/api")).text == page.text
     described = (await client.get("/openapi.json")).json()
     assert "/api/sessions/{session}" in described["paths"]
+
+
+_WITHOUT_UI = """
+import os, signal, sys, threading, urllib.request
+from enfold.server.serve import ServeOptions, run
+
+def ready(address):
+    def ask():
+        print("enfold.server.api.app" in sys.modules)
+        print(urllib.request.urlopen(f"{address}/api/sessions").status)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=ask).start()
+
+run(ServeOptions(port=0, db=sys.argv[1], ui=False), ready)
+"""
+
+
+def test_a_server_without_the_ui_loads_the_api_with_its_first_request(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _WITHOUT_UI, f"sqlite:///{tmp_path}/s.db"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "200"]

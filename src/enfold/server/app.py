@@ -8,6 +8,7 @@ then health, the API and its documentation. All other paths belong to the web UI
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -66,7 +67,7 @@ class Front:
 
 
 class _Api:
-    """The API. To import its modules takes half of the start, so they are loaded after it."""
+    """The API. To import its modules takes long, so they are loaded after the start."""
 
     def __init__(self, create: Callable[[], ASGIApp]) -> None:
         self._create = create
@@ -77,9 +78,14 @@ class _Api:
         """Load the API in a thread, once."""
         if self._app is None:
             if self._loading is None:
-                self._loading = asyncio.create_task(asyncio.to_thread(self._create))
+                self._loading = asyncio.create_task(asyncio.to_thread(self._load))
             # Other requests may wait for the same result: a cancelled one must not cancel it.
             self._app = await asyncio.shield(self._loading)
+
+    def _load(self) -> ASGIApp:
+        app = self._create()
+        gc.freeze()  # the modules stay, so the garbage collector need not look at them again
+        return app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request; the first ones wait until the API is loaded."""

@@ -92,11 +92,14 @@ class Server(uvicorn.Server):
         app: App,
         ready: Callable[[], None],
         *,
+        load_api: bool = True,
         until_eof: bool = False,
     ) -> None:
+        """`load_api` loads the API before the server is ready, not with its first request."""
         super().__init__(config)
         self._app = app
         self._ready = ready
+        self._load_api = load_api
         self._until_eof = until_eof
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -104,7 +107,8 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         if self._until_eof:
             asyncio.get_running_loop().add_reader(sys.stdin.fileno(), self._read_input)
-        await self._app.load_api()  # the proxy answers meanwhile
+        if self._load_api:
+            await self._app.load_api()  # the proxy answers meanwhile
         _collect_garbage_from_now_on()
         self._ready()
         self._warming = asyncio.create_task(_load_tokenizer())
@@ -231,6 +235,8 @@ async def _serve(
             config,
             app,
             lambda: ready(_address(options.host, listener)),
+            # A server for the proxy alone never needs it, and it takes 11 MB.
+            load_api=ui is not None,
             until_eof=options.until_eof,
         )
         await server.serve([listener])
