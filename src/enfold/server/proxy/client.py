@@ -31,6 +31,8 @@ from enfold.wire import Wire
 _KEY_HEADERS = (b"authorization", b"x-api-key", b"api-key", b"x-goog-api-key")
 """The headers in which clients send the key of their provider."""
 _BEARER = "bearer "
+_THREAD_BYTES = 2**20
+"""Bytes of a body from which it is joined in a thread; Python lets others run from this size on."""
 _OVERFLOW_STATUSES = frozenset({400, 413, 422})
 
 
@@ -92,8 +94,10 @@ async def read_http_request(scope: Scope, receive: Receive) -> HttpRequest | Non
         chunks.append(message.get("body", b""))
         if not message.get("more_body"):
             break
-    # A long body is joined in a thread, which lets others run meanwhile.
-    raw = chunks[0] if len(chunks) == 1 else await asyncio.to_thread(b"".join, chunks)
+    if sum(map(len, chunks)) < _THREAD_BYTES:
+        raw = b"".join(chunks)
+    else:
+        raw = await asyncio.to_thread(b"".join, chunks)
     chunks.clear()
     path, headers = scope["path"], list(scope["headers"])
     exact_path = (scope.get("raw_path") or quote(path).encode()).decode("latin-1")
