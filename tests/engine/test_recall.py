@@ -304,6 +304,23 @@ async def test_a_question_may_name_dates(bench: Bench, question: str, days: set[
     assert {passage.day for passage in answer.passages} == days
 
 
+async def test_a_day_is_found_among_messages_without_a_date(bench: Bench) -> None:
+    session = await bench.session()
+    for day in range(3, 10):
+        at = datetime(2026, 5, day, 12, tzinfo=UTC)
+        texts = (f"On {day} we painted boat number {day}", f"The tea of boat {day} was cold")
+        dated = [Message("user", (Text(text),), at=at) for text in texts]
+        # They are stored with the time of now, which is later than that of all others.
+        undated = [Message("system", (Text(f"Day {day} begins"),))] * (day % 4)
+        await session.append(*undated, *dated)
+    for day in range(3, 10):
+        answer = await session.recall(f"What did we do on {day} May 2026?")
+        assert [passage.text[:11] for passage in answer.passages] == [
+            f"On {day} we pai",
+            "The tea of ",
+        ]
+
+
 async def test_a_day_without_messages_fits_nothing(bench: Bench) -> None:
     session = await _dated_session(bench)
     assert await session.recall("What did we do on 2026-05-05?") == RecallAnswer((), fits=False)

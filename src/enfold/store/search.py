@@ -262,6 +262,10 @@ def _hit(row: Row, phrases: Sequence[Phrase], rank: float | None) -> Hit:
     )
 
 
+_MAX_UNDATED = 8
+"""Messages in a row that may have no date in a conversation with dates."""
+
+
 def search_around(
     db: Database,
     where: SearchScope,
@@ -306,15 +310,18 @@ def newest_time(db: Database, where: SearchScope) -> int | None:
 def depths_between(db: Database, where: SearchScope, first: int, end: int) -> tuple[int, int]:
     """Return the first and last depth of the messages from one time to before another.
 
-    Found by halving, so the messages are taken to be in the order of their times.
+    Found by halving, so the messages are taken to be in the order of their times. A few in a row
+    may be later than those after them: messages without a date have the time at which they were
+    stored.
     """
     tip = tree.tip_node(db, where.one_session(), where.tip)
 
+    def time_from(depth: int) -> int:
+        some = _stretch(db, tip, depth, min(tip.depth, depth + _MAX_UNDATED))
+        return min(each.created_at for each in some)
+
     def first_from(time: int) -> int:
-        depths = range(1, tip.depth + 1)
-        return 1 + bisect_left(
-            depths, time, key=lambda at: _time_of(db, tree.ancestor(db, tip, at))
-        )
+        return 1 + bisect_left(range(1, tip.depth + 1), time, key=time_from)
 
     return first_from(first), first_from(end) - 1
 
