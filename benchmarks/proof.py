@@ -155,8 +155,10 @@ def recall_lines(found: Any) -> list[str]:
 
 def abstention_lines(found: Any) -> list[str]:
     """Return the table of questions that nothing fits."""
-    rows = [[r["set"], r["about"], str(r["questions"]), percent(r["share"])] for r in found]
-    return table(["file", "questions about", "number", "nothing fits"], rows, 2)
+    rows = [
+        [r["set"], r["half"], r["about"], str(r["questions"]), percent(r["share"])] for r in found
+    ]
+    return table(["file", "half", "questions about", "number", "nothing fits"], rows, 3)
 
 
 def agent_lines(found: Any) -> list[str]:
