@@ -54,8 +54,8 @@ ANSWERABLE: dict[tuple[str, str, int], str] = {
 }
 """The chat of memorybank that is asked, that of the question and its number there, and the answer.
 
-Settled before the score was changed, by reading the nearest messages in the chat and, in doubt, more
-of it. Questions that are answered only in part, for another day or by guessing are not among them.
+Settled before the score was changed, by reading the nearest messages in the chat and, in doubt,
+more of it. Questions that are answered only in part, for another day or by guessing are left out.
 """
 
 

@@ -75,6 +75,20 @@ def test_words_fit_if_several_messages_have_them() -> None:
     assert has_answer(words, often, [branch(1_000)])
 
 
+def test_one_message_must_have_some_words_of_a_short_question() -> None:
+    words = [TEA, POT, Phrase(("cup",)), Phrase(("milk",))]
+    scattered = PhraseOccurrences({each: [20 + at] for at, each in enumerate(words[:3])}, 1_000)
+    together = PhraseOccurrences({TEA: [20], POT: [20], words[2]: [22]}, 1_000)
+    assert not has_answer(words, scattered, [branch(1_000)])
+    assert has_answer(words, together, [branch(1_000)])
+
+
+def test_half_of_the_words_on_a_date_are_no_answer() -> None:
+    one, both = PhraseOccurrences({TEA: [20]}, 100), PhraseOccurrences({TEA: [20], POT: [20]}, 100)
+    assert not has_answer([TEA, POT], one, [branch(100)], is_dated=True)
+    assert has_answer([TEA, POT], both, [branch(100)], is_dated=True)
+
+
 def test_a_vague_word_counts_less() -> None:
     found = PhraseOccurrences({TEA: [20], POT: [80]}, 100)
     ranked = {

@@ -125,6 +125,7 @@ def test_the_part_that_a_question_asks_for(question: str, aim: Aim) -> None:
         ),
         ("Which port? Which database?", ["Which port?", "Which database?"]),
         ("What did Ada say about cost, and why?", ["What did Ada say about cost, and why?"]),
+        ("Was it raining on 4 May? How did I feel?", ["Was it raining on 4 May? How did I feel?"]),
         ("I looked. What is the port?", ["I looked. What is the port?"]),
         ("Wer zahlt den Anker, und wann kommt die Fähre?", None),
         ("", []),

@@ -235,6 +235,10 @@ _FITTING, _FITTING_OF_ONE = 0.42, 0.3
 """Minimum score of an answer: `_FITTING` plus `_FITTING_OF_ONE` divided by the number of words: one
 word of two is chance, two of six are not. On meetings, 2 % of the questions about them have less,
 and 90 % of the questions about other meetings."""
+_FITTING_OF_DATE = 0.6
+"""The same for messages of the date that a question names, whatever its number of words."""
+_FEW_WORDS, _IN_ONE_MESSAGE = 4, 0.3
+"""Words of a short question, and the share of them that one message must have."""
 _SUPPORT, _SUPPORTING = 0.6, 3
 """The weight of the words that the `_SUPPORTING` best messages have, on average: what was discussed
 is in several."""
@@ -255,13 +259,13 @@ def has_answer(
     """Return True if one part of the conversation has enough of the question's words.
 
     Words count by the root of their rarity, those that no message has most, and vague ones less.
-    Fewer are enough if several messages have them, and with `is_dated`: the messages have the date
-    that the question names.
+    Fewer are enough if several messages have them. With `is_dated`, the messages have the date that
+    the question names. One message must have some of the words of a short question.
     """
     single = [phrase for phrase in phrases if len(phrase.terms) == 1] or list(phrases)
     words = [each for each in single if not _is_border(each, single, found.depths)]
     number = sum(_less_if_vague(dict.fromkeys(words, 1.0), vague).values())
-    least = _FITTING if is_dated else _FITTING + _FITTING_OF_ONE / max(1.0, number)
+    least = _FITTING_OF_DATE if is_dated else _FITTING + _FITTING_OF_ONE / max(1.0, number)
     rarity = _weights_of_all(words, found)
     weights = _less_if_vague(
         {each: math.sqrt(max(weight, _LEAST_WEIGHT)) for each, weight in rarity.items()}, vague
@@ -272,8 +276,10 @@ def has_answer(
     parts = [_words_in(part, weights, depths, named) for part in stretches]
     best = max((each for each, _ in parts), default=0.0)
     supporting = nlargest(_SUPPORTING, (weight for _, each in parts for weight in each))
-    score = best + _SUPPORT * sum(supporting) / _SUPPORTING
-    return score >= least * (sum(weights.values()) or 1.0)
+    total = sum(weights.values()) or 1.0
+    if number <= _FEW_WORDS and max(supporting, default=0.0) < _IN_ONE_MESSAGE * total:
+        return False
+    return best + _SUPPORT * sum(supporting) / _SUPPORTING >= least * total
 
 
 def _is_border(

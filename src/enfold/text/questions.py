@@ -140,7 +140,7 @@ def names_something(question: str) -> bool:
 def sub_questions(question: str) -> list[str]:
     """Return the questions that a text consists of, at most `_MAX_QUESTIONS`.
 
-    A part that names little ("and why?") belongs to the question before it.
+    A part that names little ("and why?", "How did I feel?") belongs to the question before it.
     """
     found: list[str] = []
     pieces = _question_end().split(question)
@@ -148,7 +148,9 @@ def sub_questions(question: str) -> list[str]:
         if not piece.strip():
             continue
         least = _MIN_JOINED if joint.strip(" ;") else 1
-        is_full = names_something(piece) and (least == 1 or len(phrases_about(piece)) >= least)
+        phrases = phrases_about(piece)
+        is_vague = vague_phrases(piece).issuperset(phrases)
+        is_full = names_something(piece) and len(phrases) >= least and not is_vague
         if found and (not is_full or len(found) == _MAX_QUESTIONS):
             found[-1] = f"{found[-1]}{joint}{piece}"
         else:
