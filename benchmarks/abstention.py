@@ -1,6 +1,6 @@
 """Abstention: the questions that recall answers with "nothing fits".
 
-    python benchmarks/abstention.py [--sets qmsum memorybank] [--foreign 12] [--json FILE]
+    python benchmarks/abstention.py [--sets qmsum memorybank agents] [--foreign 12] [--json FILE]
 
 Every conversation is asked its own questions, and questions about conversations of another kind:
 for meetings those of a university, of a product team and of a parliament are three kinds; for chats
@@ -8,6 +8,10 @@ each person is a kind, within one language. A question of another kind may still
 chance, so its share cannot reach 100 %. For memorybank one reader looked through the 144 questions
 of another kind: those in `ANSWERABLE` have an answer in the chat that is asked. A further row is
 without them.
+
+The set `agents` has sessions of coding agents and the questions that `agent_recall.py` generates
+from their structure. A session is asked some of its own questions, and some of sessions of other
+projects. These are unanswerable if no message has one of the words that they name.
 """
 
 from __future__ import annotations
@@ -22,13 +26,21 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import agent_recall
 from recorded import DATA
 
 import enfold
+from enfold.engine.state import whole_text
 from enfold.evaluation import cases
+from enfold.text.words import texts_of_terms
 
 KINDS = (("university", r"B\w+\d"), ("product", r"(?:ES|IS|TS)\d"), ("parliament", r"[a-z]+_\d"))
 TOKENS = 1_500
+AGENTS = "agents"
+SESSIONS, SHORTEST, OF_OWN = 12, 8, 6
+"""Sessions of each file of agents, messages of the shortest one, and own questions of each."""
+_NAMED = re.compile(r"(?:change in|we ran|up with|regarding|about) (.*)\?")
+"""The part of a generated question that names something."""
 OWN, FOREIGN, UNANSWERABLE = "itself", "another kind", "another kind, unanswerable"
 ANSWERABLE: dict[tuple[str, str, int], str] = {
     ("cn_张曼婷", "cn_陈阳", 3): "the topics of 30 April: a film, and what films give one",
@@ -81,20 +93,70 @@ def foreign_questions(
     return chosen.sample(pool, min(number, len(pool)))
 
 
-async def _measure(name: str, number: int) -> list[tuple[str, str, bool]]:
-    """Return the half, what it is about and if it fits, for each question."""
+def agent_questions(
+    number: int,
+) -> list[tuple[cases.Case, list[tuple[str, tuple[str, ...]]]]]:
+    """Return sessions of agents, and the questions that each is asked with their kinds."""
+    chosen = random.Random(7)
+    by_project: dict[str, list[tuple[cases.Case, list[str]]]] = {}
+    for name in agent_recall.SETS:
+        project = name.split("_")[0]
+        file = DATA / f"{name}.jsonl"
+        read = cases.read(file) if file.is_file() else ()
+        found = [case for case in read if len(case.messages) >= SHORTEST]
+        for case in chosen.sample(found, min(SESSIONS, len(found))):
+            asked = [each.words for each in agent_recall.questions(case)]
+            by_project.setdefault(project, []).append((case, asked))
+    rows: list[tuple[cases.Case, list[tuple[str, tuple[str, ...]]]]] = []
+    for own_project, sessions in by_project.items():
+        pool = [
+            question
+            for other, those in by_project.items()
+            if other != own_project
+            for _, asked in those
+            for question in chosen.sample(asked, min(OF_OWN, len(asked)))
+        ]
+        for case, asked in sessions:
+            words = {word for each in case.messages for word in texts_of_terms(whole_text(each))}
+            own = [(each, (OWN,)) for each in chosen.sample(asked, min(OF_OWN, len(asked)))]
+            foreign = [
+                (each, (FOREIGN, UNANSWERABLE) if _named(each) - words else (FOREIGN,))
+                for each in chosen.sample(pool, min(number, len(pool)))
+            ]
+            rows.append((case, [*own, *foreign]))
+    return rows
+
+
+def _named(question: str) -> set[str]:
+    found = _NAMED.search(question)
+    return set(texts_of_terms(found[1].replace(" and ", " "))) if found else set()
+
+
+def questions(name: str, number: int) -> list[tuple[cases.Case, list[tuple[str, tuple[str, ...]]]]]:
+    """Return the conversations of a set, and the questions that each is asked with their kinds."""
+    if name == AGENTS:
+        return agent_questions(number)
     chosen = random.Random(7)
     found = list(cases.read(DATA / f"{name}.jsonl"))
-    half_of = cases.halves(case.id for case in found)
+    rows: list[tuple[cases.Case, list[tuple[str, tuple[str, ...]]]]] = []
+    for case in found:
+        asked: list[tuple[str, tuple[str, ...]]]
+        asked = [(probe.question, (OWN,)) for probe in case.probes]
+        for question, is_answerable in foreign_questions(case, found, number, chosen):
+            asked.append((question, (FOREIGN,) if is_answerable else (FOREIGN, UNANSWERABLE)))
+        rows.append((case, asked))
+    return rows
+
+
+async def _measure(name: str, number: int) -> list[tuple[str, str, bool]]:
+    """Return the half, what it is about and if it fits, for each question."""
+    found = questions(name, number)
+    half_of = cases.halves(case.id for case, _ in found)
     rows: list[tuple[str, str, bool]] = []
-    async with enfold.open("sqlite:///:memory:") as engine:
-        for case in found:
+    for case, asked in found:
+        async with enfold.open("sqlite:///:memory:") as engine:
             session = await engine.session(case.id, model="openai:gpt-5")
             await session.append(*case.messages)
-            asked: list[tuple[str, tuple[str, ...]]]
-            asked = [(probe.question, (OWN,)) for probe in case.probes]
-            for question, is_answerable in foreign_questions(case, found, number, chosen):
-                asked.append((question, (FOREIGN,) if is_answerable else (FOREIGN, UNANSWERABLE)))
             for question, kinds in asked:
                 fits = (await session.recall(question, tokens=TOKENS)).fits
                 rows += [(half_of[case.id], kind, fits) for kind in kinds]
@@ -104,7 +166,7 @@ async def _measure(name: str, number: int) -> list[tuple[str, str, bool]]:
 def main() -> None:
     """Print the share of "nothing fits" for both sorts of questions."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sets", nargs="+", default=["qmsum", "memorybank"])
+    parser.add_argument("--sets", nargs="+", default=["qmsum", "memorybank", AGENTS])
     parser.add_argument("--foreign", type=int, default=12)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
@@ -113,7 +175,7 @@ def main() -> None:
         measured = asyncio.run(_measure(name, options.foreign))
         for half, about in itertools.product(("all", "reporting"), (OWN, FOREIGN, UNANSWERABLE)):
             fits = [each for of, kind, each in measured if kind == about and half in {"all", of}]
-            if not fits or (about == UNANSWERABLE and name != "memorybank"):
+            if not fits or (about == UNANSWERABLE and name == "qmsum"):
                 continue
             share = 1 - sum(fits) / len(fits)
             row = {"set": name, "half": half, "about": about}

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import compaction_cases
+from abstention import AGENTS
 from agent_recall import SETS as AGENT_SETS
 from recorded import DATA
 
@@ -153,6 +154,12 @@ def recall_lines(found: Any) -> list[str]:
     ]
 
 
+def abstention(run: RunFolders, names: Sequence[str]) -> list[str]:
+    """Return the command that measures abstention; all files of agents are one set."""
+    sets = dict.fromkeys(AGENTS if name in AGENT_SETS else name for name in names)
+    return script("abstention")(run, list(sets))
+
+
 def abstention_lines(found: Any) -> list[str]:
     """Return the table of questions that nothing fits."""
     rows = [
@@ -179,7 +186,7 @@ def compactbench_lines(found: Any) -> list[str]:
 PARTS = (
     Part("evidence", ("qmsum",), evaluate, evidence_lines),
     Part("recall", ("qmsum", "qmsum_train"), script("recall"), recall_lines),
-    Part("abstention", ("qmsum", "memorybank"), script("abstention"), abstention_lines),
+    Part("abstention", ("qmsum", "memorybank", *AGENT_SETS), abstention, abstention_lines),
     Part("agent_recall", AGENT_SETS, script("agent_recall"), agent_lines),
     Part("compaction_cases", (), script("compaction_cases"), compactbench_lines),
 )

@@ -249,6 +249,32 @@ async def test_a_question_about_something_else_is_answered_by_nothing_fits(bench
     assert "fits" not in str(near)
 
 
+async def test_a_name_that_no_message_has_fits_nothing_though_its_words_occur(
+    bench: Bench,
+) -> None:
+    session = await bench.session()
+    await session.append("Check the flag of the harbour.", "The flag is red; the py is a boat.")
+    await session.append("I edited lib/tide_table.py, which prints the hours.")
+    assert not (await session.recall("How did it end when we ran check_flag.py?")).fits
+    assert (await session.recall("How did it end when we checked the flag?")).fits
+    # The same file, named with another folder.
+    assert (await session.recall("What did we change in src/tide_table.py?")).fits
+
+
+async def test_words_far_apart_in_a_long_message_do_not_fit(bench: Bench) -> None:
+    def log(*lines: str) -> str:
+        filler = [f"entry {number}: quiet water at pier {number % 7}" for number in range(300)]
+        return "\n".join(part for line in lines for part in (*filler, line))
+
+    session = await bench.session()
+    apart = log("a sextant was found", "the regatta begins", "the lanterns were paid")
+    await session.append("Good morning.", assistant("Good morning. How can I help?"), apart)
+    question = "Who took the sextant, the lanterns and the chart to the regatta?"
+    assert not (await session.recall(question)).fits
+    await session.append(log("Marta took the sextant, the lanterns and the chart to the regatta"))
+    assert (await session.recall(question)).fits
+
+
 async def test_vague_words_count_less_for_what_fits(bench: Bench) -> None:
     session = await bench.session()
     await session.append(*(f"We chose the mooring of day {n}" for n in range(12)))

@@ -29,7 +29,7 @@ def looked_for(question: str) -> list[str]:
         ("What did we decide about the transcriptions?", ["transcri*"]),
         ("Summarize the discussion about product evaluation.", ["product*", "evalua*"]),
         ("What’s the thesis about?", ["thesi*"]),
-        ("Which port does src/db.py use?", ["src db py", "port*", "src", "db", "py"]),
+        ("Which port does src/db.py use?", ["src db py", "db py", "port*", "src", "db", "py"]),
         ('who said "brown fox"?', ["brown fox", "brown*", "fox"]),
         ("¿Qué decidimos sobre las grabaciones?", ["grabacion*"]),
         ("Was wurde über die Aufnahmen gesagt?", ["aufnahm*"]),

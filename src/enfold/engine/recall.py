@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache, partial
@@ -30,6 +30,7 @@ from enfold.engine.relevance import (
     MAX_RANKED,
     RankedMessage,
     has_answer,
+    is_word_of,
     ranges,
     rank,
 )
@@ -53,6 +54,7 @@ from enfold.text.questions import (
     Aim,
     aim_of,
     file_names,
+    names_in,
     names_something,
     period_of,
     phrases_about,
@@ -61,7 +63,7 @@ from enfold.text.questions import (
     vague_phrases,
 )
 from enfold.text.sentences import corrects, is_content_word, tells, whole_sentences
-from enfold.text.words import Phrase, texts_of_terms
+from enfold.text.words import Phrase, parts_of, texts_of_terms
 from enfold.tokens import get
 
 if TYPE_CHECKING:
@@ -346,27 +348,44 @@ def _answer_by_words(
         depths=period.depths if period else None,
     )
     vague = vague_phrases(words)
-    fits = has_answer(phrases, found, stretches, vague=vague, is_dated=period is not None)
+    fitting = partial(
+        has_answer,
+        phrases,
+        found,
+        stretches,
+        names=names_in(words),
+        vague=vague,
+        is_dated=period is not None,
+    )
+    fits = fitting()
     if event:
         dates = [each for each in phrases if each not in phrases_about(event)]
         fits = fits and has_answer(dates, found, stretches)
-    if not fits:
-        max_tokens = int(_NEAREST_SHARE * max_tokens)
-    limit = _TokenLimit(branch.tokenizer, max_tokens)
     aim = aim_of(question)
-    chosen = _Answer(phrases, aim, limit, names=found.has_name)
     is_about_result = aim in {Aim.END, Aim.FAULT}
     ranked = rank(phrases, found, stretches, vague=vague, similar=similar, results=is_about_result)
     if period:
         ranked = [each for each in ranked if period.has(each.location)]
+
+    def choose(tokens: int, candidates: Sequence[RankedMessage]) -> _Answer:
+        limit = _TokenLimit(branch.tokenizer, tokens)
+        chosen = _Answer(phrases, aim, limit, names=found.has_name)
+        if aim is Aim.CHANGE:
+            written = [
+                each for each in candidates if each.own and each.location.role == "assistant"
+            ]
+            newest = sorted(written, key=lambda each: -each.location.depth)[:_MAX_CHANGES]
+            chosen.add_changes(_read(branch, newest), file_names(question))
+        _choose(branch, chosen, candidates)
+        return chosen
+
+    if fits:
+        chosen = choose(max_tokens, ranked)
+        fits = fitting(shown=chosen.shown(found.depths, ranked))
     if not fits:
         # Neighbours explain an answer; where there is none, they explain nothing.
-        ranked = [each for each in ranked if each.own]
-    if aim is Aim.CHANGE:
-        written = [each for each in ranked if each.own and each.location.role == "assistant"]
-        newest = sorted(written, key=lambda each: -each.location.depth)[:_MAX_CHANGES]
-        chosen.add_changes(_read(branch, newest), file_names(question))
-    _choose(branch, chosen, ranked)
+        nearest = [each for each in ranked if each.own]
+        chosen = choose(int(_NEAREST_SHARE * max_tokens), nearest)
     passages = chosen.passages()
     return RecallAnswer(passages, fits and bool(passages), uses_vectors=bool(similar))
 
@@ -935,6 +954,32 @@ class _Answer:
         found = (each.passage for each in self._chosen if each.passage.text)
         return tuple(sorted(found, key=lambda passage: passage.position))
 
+    def shown(
+        self, depths: Mapping[Phrase, Sequence[int]], ranked: Iterable[RankedMessage]
+    ) -> dict[Phrase, list[int]]:
+        """Return the depths of the messages that show each phrase, of long ones in their excerpts.
+
+        A long message has many words; only together they say something. A name is exact enough to
+        count wherever it is.
+        """
+        hidden = {each.location.depth for each in ranked if each.location.tokens > self._long_find}
+        found = {phrase: set(places) for phrase, places in depths.items()}
+        names = [phrase for phrase in found if len(phrase.terms) > 1]
+        shown: dict[Phrase, set[int]] = {phrase: found[phrase] - hidden for phrase in found}
+        for each in self._chosen:
+            at = each.passage.position
+            if at not in hidden:
+                continue
+            terms = {*texts_of_terms(each.passage.text), *parts_of(each.passage.text)}
+            for phrase, places in found.items():
+                if at in places and _has_word(terms, phrase):
+                    shown[phrase].add(at)
+        for name in names:
+            for phrase, places in found.items():
+                if phrase == name or is_word_of(phrase, name):
+                    shown[phrase] |= places & found[name]
+        return {phrase: sorted(places) for phrase, places in shown.items()}
+
     def _tokens(self) -> int:
         """Return the tokens of the chosen passages with the lines for their dates."""
         if self._total is None:
@@ -1003,6 +1048,11 @@ class _Answer:
         if line not in self._counted:
             self._counted[line] = self._tokenizer.count(f"{line}\n")
         return self._counted[line]
+
+
+def _has_word(terms: Iterable[str], phrase: Phrase) -> bool:
+    word = phrase.terms[0]
+    return word in terms or (phrase.prefix and any(term.startswith(word) for term in terms))
 
 
 def _says_little(text: str) -> bool:

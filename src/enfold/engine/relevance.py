@@ -244,6 +244,8 @@ _SUPPORT, _SUPPORTING = 0.6, 3
 is in several."""
 _LEAST_WEIGHT = 3.0
 """The weight of a word that most messages have: a question about the only subject fits."""
+_MISSING_NAME = 2.0
+"""The factor of the weight of a name, such as `src/a.py`, that no message has."""
 _COVERED_TOKENS = 200
 """Tokens of the conversation in which the words of a question must occur together."""
 
@@ -253,16 +255,20 @@ def has_answer(
     found: PhraseOccurrences,
     stretches: Iterable[Sequence[MessageLocation]],
     *,
+    names: Collection[Phrase] = (),
     vague: Collection[Phrase] = (),
+    shown: Mapping[Phrase, Sequence[int]] | None = None,
     is_dated: bool = False,
 ) -> bool:
     """Return True if one part of the conversation has enough of the question's words.
 
     Words count by the root of their rarity, those that no message has most, and vague ones less.
     Fewer are enough if several messages have them. With `is_dated`, the messages have the date that
-    the question names. One message must have some of the words of a short question.
+    the question names. One message must have some of the words of a short question. `names` are the
+    phrases that name one thing, such as `src/a.py`. With `shown` a message has a phrase only if its
+    depth is there; the phrases are as rare as in `found`.
     """
-    single = [phrase for phrase in phrases if len(phrase.terms) == 1] or list(phrases)
+    single = _words_and_missing_names(phrases, names, found)
     words = [each for each in single if not _is_border(each, single, found.depths)]
     number = sum(_less_if_vague(dict.fromkeys(words, 1.0), vague).values())
     least = _FITTING_OF_DATE if is_dated else _FITTING + _FITTING_OF_ONE / max(1.0, number)
@@ -270,7 +276,13 @@ def has_answer(
     weights = _less_if_vague(
         {each: math.sqrt(max(weight, _LEAST_WEIGHT)) for each, weight in rarity.items()}, vague
     )
-    depths = {phrase: found.depths.get(phrase, ()) for phrase in words}
+    weights |= {
+        each: weight * _MISSING_NAME
+        for each, weight in weights.items()
+        if each in names and each not in found.depths
+    }
+    places = found.depths if shown is None else shown
+    depths = {phrase: places.get(phrase, ()) for phrase in words}
     stretches = list(stretches)
     named = _speakers_called(words, stretches)
     parts = [_words_in(part, weights, depths, named) for part in stretches]
@@ -280,6 +292,30 @@ def has_answer(
     if number <= _FEW_WORDS and max(supporting, default=0.0) < _IN_ONE_MESSAGE * total:
         return False
     return best + _SUPPORT * sum(supporting) / _SUPPORTING >= least * total
+
+
+def _words_and_missing_names(
+    phrases: Sequence[Phrase], names: Collection[Phrase], found: PhraseOccurrences
+) -> list[Phrase]:
+    """Return the words of a question. A name that no message has takes the place of its words.
+
+    The words of `check_flag.py` occur in many sessions that have no such file.
+    """
+    missing = [each for each in phrases if each in names and each not in found.depths]
+    words = [
+        each
+        for each in phrases
+        if len(each.terms) == 1 and not any(is_word_of(each, name) for name in missing)
+    ]
+    return [*missing, *words] or list(phrases)
+
+
+def is_word_of(word: Phrase, name: Phrase) -> bool:
+    """Return True if a word is one of a name: "flag" of `check_flag.py`."""
+    begins = word.terms[0]
+    return begins in name.terms or (
+        word.prefix and any(term.startswith(begins) for term in name.terms)
+    )
 
 
 def _is_border(

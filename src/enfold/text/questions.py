@@ -39,6 +39,7 @@ _FILE = re.compile(
 """A file with an ending, such as `src/a.py`. Its name is the group."""
 
 
+_QUOTE = re.compile('["\u201c\u201d]')
 _NEGATED = re.compile(r"\b\w+n['’]t\b", re.IGNORECASE)
 """A verb such as `didn't`, which names nothing."""
 _FORMS = (
@@ -67,7 +68,21 @@ def phrases_about(question: str) -> list[Phrase]:
     named = [word for word in content if word not in idle]
     chosen = [word for word in named if not _is_border(word)] or named or content or words
     joined = (phrase for phrase in phrases_of(plain) if _is_exact(phrase))
-    return list(dict.fromkeys((*joined, *map(_prefix, chosen))))[:MAX_PHRASES]
+    names = sorted(names_in(question))
+    return list(dict.fromkeys((*joined, *names, *map(_prefix, chosen))))[:MAX_PHRASES]
+
+
+def names_in(question: str) -> frozenset[Phrase]:
+    """Return the phrases that name one thing, such as `check-in`; a file without its folders.
+
+    A text in quotes is no name.
+    """
+    return frozenset(filter(_is_exact, _names(_plain(question))))
+
+
+def _names(plain: str) -> list[Phrase]:
+    # The same file is often named with other folders, or none.
+    return phrases_of(_QUOTE.sub(" ", _FILE.sub(lambda match: match[1], plain)))
 
 
 def _plain(question: str) -> str:
@@ -82,7 +97,8 @@ def _is_border(word: str) -> bool:
 def vague_phrases(question: str) -> frozenset[Phrase]:
     """Return the phrases of words that can be said of anything, such as "advantage"."""
     words = texts_of_terms(_plain(question))
-    return frozenset(_prefix(word) for word in words if _is_vague(word))
+    faults = _lists().fault_words  # the output of most programs has one of them
+    return frozenset(_prefix(word) for word in words if word in faults or _is_vague(word))
 
 
 def similar_phrases(question: str) -> dict[Phrase, float]:
