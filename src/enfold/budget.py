@@ -197,8 +197,8 @@ _WORDS: dict[Reason, str] = {
     "early_mark": "{d.tokens:,} tokens are past the early mark of {d.early_tokens:,}",
     "threshold": "{d.tokens:,} tokens exceed the threshold of {d.threshold_tokens:,}",
     "max_tokens": "{d.tokens:,} tokens exceed the maximum of {d.threshold_tokens:,}",
-    "window": "{d.tokens:,} tokens leave too little of the window for a reply "
-    "({d.hard_tokens:,} would)",
+    "window": "{d.tokens:,} tokens leave too little of the window for a reply; at most "
+    "{d.hard_tokens:,} are allowed",
 }
 
 

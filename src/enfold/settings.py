@@ -137,12 +137,13 @@ class Settings(DescribedModel):
     )
     retention_tokens: int | None = described(
         "Recent tokens kept",
-        "Number of recent tokens kept verbatim.",
+        "Number of recent tokens kept verbatim. If it is not set, a fifth of the limit stays, or the "
+        "model's value if that is more.",
         default=None,
         ge=0,
         unit="tokens",
         group="What stays verbatim",
-        unset="a fifth of the limit, or the model's value if that is more",
+        unset="a fifth of the limit, or more",
     )
     keep_first: int = described(
         "First messages kept",
@@ -176,12 +177,13 @@ class Settings(DescribedModel):
     summarizer: str | None = described(
         "Summarizer",
         "The author of summaries: `local`, which needs no model, no key and no network, or the "
-        "name of a profile.",
+        "name of a profile. If it is not set, the profile in use writes them, or the built-in "
+        "summarizer if there is no profile.",
         default=None,
         kind="choice",
         expected="a text",
         group="Summaries",
-        unset="the profile in use, otherwise the built-in summarizer",
+        unset="the profile in use",
     )
     style: Style = described(
         "Style",

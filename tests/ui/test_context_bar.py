@@ -29,7 +29,7 @@ async def test_the_bar_shows_the_share_and_its_parts(
     await bar.click()
     dialog = page.get_by_role("dialog")
     await expect(dialog.get_by_text("Messages", exact=True)).to_be_visible()
-    await expect(dialog.get_by_text("95 % of the limit, set by the default")).to_be_visible()
+    await expect(dialog.get_by_text("95 % of the limit (default)")).to_be_visible()
     await expect(dialog.get_by_text("are reserved for the reply")).to_be_visible()
     await dialog.get_by_role("button", name="Close").click()
     await expect(dialog).not_to_be_visible()

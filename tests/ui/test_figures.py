@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from enfold.ui.figures import age_text, moment_text, share_text
+from enfold.ui.figures import age_text, date_text, moment_text, share_text
 
 NOON = datetime(2026, 3, 5, 12, tzinfo=UTC)
 
@@ -44,3 +44,7 @@ def test_ages_are_written_in_words(seconds: int, text: str) -> None:
 
 def test_a_moment_says_its_zone() -> None:
     assert moment_text(NOON) == "5 March 2026, 12:00 UTC"
+
+
+def test_a_date_is_written_as_in_an_age() -> None:
+    assert date_text(date(2026, 1, 4)) == "4 Jan 2026"

@@ -25,15 +25,18 @@ PARTS: Mapping[str, str] = {
     "summary": "Summary",
     "messages": "Messages",
     "tools": "Tool calls and results",
-    "estimated": "Estimated",
+    "estimated": "Images and documents, estimated",
 }
 """The parts of the bar in the order in which they are drawn, with their titles."""
 SOURCES: Mapping[str, str] = {
-    "call": "this call",
-    "session": "this session",
-    "profile": "its profile",
-    "model": "the model's configuration",
-    "default": "the default",
+    "call": "set for this call",
+    "session": "set for this session",
+    "profile": "set by its profile",
+    "model": "set by the model's configuration",
+    "database": "set for all sessions",
+    "config file": "set in the config file",
+    "environment": "set in the environment",
+    "default": "default",
 }
 """The levels that set a threshold."""
 RECOMMENDED = "Compression recommended"
@@ -192,7 +195,7 @@ def explain(
     start = action.get(decision.action, "A compression is due before the next request")
     yield f"{start}: {str(decision).partition(': ')[2]}."
     source = SOURCES.get(decision.threshold.source, decision.threshold.source)
-    share = f"{figures.share_text(decision.threshold.share)} of the limit, set by {source}"
+    share = f"{figures.share_text(decision.threshold.share)} of the limit ({source})"
     due = f"A compression is due from {decision.threshold_tokens:,} tokens"
     if decision.guard == "window":
         yield f"{due}, so that the reply fits the window. The threshold is {share}."
@@ -218,7 +221,10 @@ def explain(
     accepted = f"{model.id} accepts {model.max_input:,} input tokens."
     if window is not None and window < model.max_input + model.max_output:
         accepted += f" This session is set to a window of {window:,} tokens."
-    yield f"{accepted} The limit of {meter.limit:,} tokens has a safety margin of 5 %{correction}."
+    yield (
+        f"{accepted} The limit of {meter.limit:,} tokens leaves out a safety margin of "
+        f"5 %{correction}."
+    )
     reply = min(DEFAULT_MAX_TOKENS, model.within(window).max_output)
     margin = figures.share_text(TOKEN_BUFFER_PERCENTAGE)
     yield (

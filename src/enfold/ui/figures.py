@@ -6,7 +6,7 @@ gives the reason. An unknown value is shown as "unknown", never as zero.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 from nicegui import ui
 
@@ -81,7 +81,12 @@ def age_text(at: datetime, now: datetime | None = None) -> str:
     for below, unit, sign in _AGES:
         if seconds < below:
             return f"{int(seconds // unit)} {sign} ago" if seconds >= 1 else "now"
-    return f"{at.astimezone(UTC):%d %b %Y}".removeprefix("0")
+    return date_text(at.astimezone(UTC).date())
+
+
+def date_text(day: date) -> str:
+    """Return a date such as `8 Jun 2021`."""
+    return f"{day:%d %b %Y}".removeprefix("0")
 
 
 def _with_unit(number: str, unit: str) -> str:

@@ -39,6 +39,11 @@ _HIDDEN = ("secret",)
 """A text field with one of these names hides its value."""
 
 
+def help_text(about: FieldDescription) -> str:
+    """Return the help of a field with quotation marks in place of Markdown's backticks."""
+    return re.sub(r"`([^`]*)`", r"“\1”", about.help)
+
+
 def draw_field(
     about: FieldDescription,
     value: Any,
@@ -209,7 +214,7 @@ class ConfigForm:
             is_choice = about.choices or about.name in self._choices
             # A list of choices has no place for the value that applies while it is unset.
             unset = f" If empty: {about.unset}." if about.unset and is_choice else ""
-            ui.label(f"{about.help}{unset}").classes("ef-soft ef-small st-help")
+            ui.label(f"{help_text(about)}{unset}").classes("ef-soft ef-small st-help")
 
         def store(event: ValueChangeEventArguments[Any]) -> None:
             new = _parse(about, event.value)
@@ -269,9 +274,9 @@ class ConfigForm:
             part = labelled(ui.element("div").classes("st-group").props("role=group"), about.title)
             with part:
                 ui.label(about.title).classes("st-title")
-                ui.label(about.help).classes("ef-soft ef-small")
+                ui.label(help_text(about)).classes("ef-soft ef-small")
         else:
-            part = ui.expansion(about.title, caption=about.help).classes("st-nested")
+            part = ui.expansion(about.title, caption=help_text(about)).classes("st-nested")
 
         def build() -> None:
             inside.clear()
@@ -338,7 +343,7 @@ class ObjectList:
         with ui.element("div").classes("ef-stack st-wide"):
             ui.label(title).classes("st-heading").props("role=heading aria-level=3")
             ui.label(
-                f"{self._about.help.rstrip('.')}. Drag an item by its handle, or use the arrows."
+                f"{help_text(self._about).rstrip('.')}. Drag an item by its handle, or use the arrows."
             ).classes("ef-soft ef-small")
             self._list = labelled(ui.list().classes("st-passes ef-full"), title)
             self._list.make_sortable(handle=".st-handle", on_end=self._dropped)

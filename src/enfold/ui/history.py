@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from urllib.parse import urlencode
 
 from nicegui import ui
@@ -169,7 +170,8 @@ def _answer(session: str, answer: RecallAnswer, query: HistoryQuery) -> None:
     with ui.element("section").classes("ef-stack-tight").props('aria-label="Search results"'):
         heading(f"{number(len(answer.passages), 'message')} about “{query.query}”", 3)
         for each in answer.passages:
-            _result(session, each.position, each.role, each.day, each.text, query)
+            day = figures.date_text(date.fromisoformat(each.day)) if each.day else ""
+            _result(session, each.position, each.role, day, each.text, query)
 
 
 def _hit(session: str, hit: Hit, query: HistoryQuery) -> None:
@@ -181,7 +183,8 @@ def _result(session: str, depth: int, role: str, time: str, text: str, query: Hi
     with ui.link(target=f"{query.address(session, m=depth)}#m{depth}").classes("ef-hit"):
         with ui.element("div").classes("ef-row ef-dotted ef-small ef-soft"):
             ui.label(message_text.place_text(depth, role))
-            ui.label(time)
+            if time:
+                ui.label(time)
         shown = markup(text, find_matches(text, query.query))
         ui.html(shown, sanitize=False).classes("ef-snippet ef-small").props("dir=auto")
 
@@ -215,7 +218,7 @@ def _pages(session: str, query: HistoryQuery, page: int, depth: int) -> None:
     first = (page - 1) * PAGE + 1
     with ui.element("nav").classes("ef-row").props('aria-label="History pages"'):
         ui.label(f"Messages {first:,} to {min(depth, first + PAGE - 1):,} of {depth:,}").classes(
-            "ef-soft ef-small ef-grow"
+            "ef-soft ef-small ef-grow-line"
         )
         if last > 1:
             turn = ui.pagination(1, last, value=page, direction_links=True)

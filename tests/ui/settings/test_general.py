@@ -26,6 +26,21 @@ async def test_a_word_leaves_only_what_answers_to_it(visit: Visit) -> None:
     await expect(page.get_by_role("textbox", name="Recent tokens kept")).to_be_visible()
 
 
+async def test_help_shows_quotation_marks_and_placeholders_fit_their_fields(visit: Visit) -> None:
+    page = await visit("/settings")
+    await expect(page.get_by_text("The author of summaries: “local”")).to_be_visible()
+    fields = page.get_by_role("textbox").and_(page.locator("[placeholder]:visible"))
+    await expect(fields.first).to_be_visible()
+    cut_off = await fields.evaluate_all(
+        """fields => fields.filter(field => {
+            const pen = document.createElement('canvas').getContext('2d');
+            pen.font = getComputedStyle(field).font;
+            return pen.measureText(field.placeholder).width > field.clientWidth;
+        }).map(field => field.placeholder)"""
+    )
+    assert cut_off == []
+
+
 async def test_a_threshold_is_checked_kept_explained_and_put_back(
     visit: Visit, api: SettingsApi
 ) -> None:

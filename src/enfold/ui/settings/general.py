@@ -15,7 +15,7 @@ from enfold.fields import FieldDescription
 from enfold.settings import GROUPS, Settings, check, fields
 from enfold.ui import figures
 from enfold.ui.compression.controls import CompressionPanel
-from enfold.ui.forms import draw_field
+from enfold.ui.forms import draw_field, help_text
 from enfold.ui.settings.scope import SOURCES, Scope, ScopedSection, session_choices
 from enfold.ui.widgets import card, icon_button, labelled
 from enfold.ui.window import Window
@@ -51,7 +51,7 @@ class SettingRow:
         with ui.element("div").classes("st-row") as self.element:
             with ui.element("div").classes("st-words"):
                 ui.label(about.title).classes("st-title").tooltip(f"Setting: {about.name}")
-                ui.label(about.help).classes("ef-soft ef-small")
+                ui.label(help_text(about)).classes("ef-soft ef-small")
             with ui.element("div").classes("st-control"):
                 self._control = self._make(choices)
                 with ui.element("div").classes("ef-row-tight"):

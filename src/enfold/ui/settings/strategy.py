@@ -82,10 +82,10 @@ MEASURED = (
     "cores (benchmarks/README.md). Results differ between conversations: use the preview below."
 )
 BEST_FOR: Mapping[str, str] = {
-    "native": "Most conversations (default)",
-    "lossless": "Exact wording, and agents that read the same files repeatedly",
-    "truncation": "Speed, and sessions with much tool output",
-    "smart": "Different operations per type of content",
+    "native": "Best for most conversations; the default",
+    "lossless": "Best for agents that read the same files repeatedly, and for exact wording",
+    "truncation": "Best for sessions with much tool output, and for speed",
+    "smart": "Best for long agent sessions with different types of content",
 }
 _COMPARED: Mapping[str, tuple[str, ...]] = {
     "Kept": (
