@@ -251,22 +251,27 @@ TITLES = {
 NOTES = {
     "count": "Milliseconds of processor time. None of the texts was counted before.",
     "turn": (
-        "Add a question and an answer, and get the messages to send: milliseconds of processor "
-        "time. All but the newest hundred messages were summarized earlier. The last column says "
-        "where the summarized messages are: in a file, only in memory, or lost."
+        "A turn adds a question and an answer, and gets the messages to send. Milliseconds "
+        "of processor time. All messages but the newest hundred were summarized earlier. "
+        "The last column is the place of the summarized messages: in a file, only in "
+        "memory, or lost."
     ),
     "compress": (
-        "Milliseconds of processor time, with a model that answers at once; the newest 30,000 "
-        "tokens stay. enfold's time includes validation and a ledger that restores the input "
-        "exactly; the receipt is computed on first access, which is not measured."
+        "Milliseconds of processor time, with a model that answers at once. The newest "
+        "30,000 tokens stay. enfold's time includes validation and a ledger that restores "
+        "the input exactly. It does not include the receipt, which is computed on first "
+        "access."
     ),
     "prune": (
-        "Generated; recorded sessions repeat less (benchmarks/lossless.py measures many). "
-        "Restored: the input was restored from the result, byte for byte."
+        "The transcript is generated. Recorded sessions have fewer repeats; "
+        '`benchmarks/lossless.py` measures many of them. "Restored" means that the input '
+        "was restored from the result, byte for byte."
     ),
     "proxy": (
-        "One core for the proxy. Latency: one request at a time. Throughput: 32 requests at a "
-        "time. The history is recognised from the second request on, as in normal use."
+        "The proxy has one core. Latency (p50) is measured with one request at a time, "
+        "throughput with 32 requests at a time. `added` is the time that the proxy adds, "
+        "and `× bare` compares it with the time that the bare pass-through adds. The "
+        "history is recognised from the second request on, as in normal use."
     ),
 }
 FURTHER: dict[str, dict[str, Callable[[dict[str, Any]], str]]] = {
@@ -284,8 +289,13 @@ GOALS = "## Goals"
 HEAD = """\
 # Benchmarks
 
-enfold and comparable libraries, measured in one run of `make bench`. Compare the ratios; the times
-are those of one machine. Libraries that could not be measured are named at the end.
+`make bench` measures enfold and comparable libraries in one run. Compare the ratios: the times are
+those of one machine. Libraries that could not be measured are named after the tables.
+
+In the tables, `× enfold` is the time of a library divided by the time of enfold, at the largest
+size that both were measured with. `growth` describes how the time grows with the number of
+messages; the number in brackets is the exponent. `sent` is the number of messages that go to the
+model.
 
 ![Time of a turn as the history grows](benchmarks.svg)
 """
