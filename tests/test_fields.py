@@ -54,7 +54,7 @@ def test_names_of_the_wire_and_of_python_are_read() -> None:
     [
         (
             {"layers": 2},
-            "layers: unknown field; did you mean layerCount? there are layerCount, ",
+            "layers: unknown field; did you mean layerCount? available: layerCount, ",
         ),
         ({"layerCount": 0}, "layerCount: expected a whole number, 1 or more, found 0"),
         ({"layerCount": True}, "layerCount: expected a whole number, 1 or more, found True"),

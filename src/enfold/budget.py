@@ -1,13 +1,13 @@
 """Budget: the limits of a request and the decision to compress, as pure functions.
 
-Two guards are asked, and each has its own margin.
+Two guards decide, and each has its own margin.
 
 - The threshold, a share of the limit: `limit = max input − safety margin − reserved`. Reserved is
   what is sent beside the history: system prompt, tools, files, the pending input. With the default
   threshold of 0.95 and the margin of 5 % a history may fill 90.25 % of a model's input.
 - The hard guard over the whole window, `should_condense`: a percentage of the window reached, or
-  less than the reply and a tenth of the window left. Its second arm acts even where automatic
-  compression is turned off, because such a request would fail.
+  less than the reply and a tenth of the window left. The second condition applies even where
+  automatic compression is turned off, because such a request would fail.
 
 Counts are exact for one tokenizer. Where a model has another, its limits are divided by the stated
 correction factor; counts never are. What has no exact count (images, documents, opaque reasoning)
@@ -30,10 +30,10 @@ EARLY_MARK = 0.8
 FREED_TARGET = 0.6
 """Share of the limit at or below which an automatic compression must end."""
 FREED_WITH_CACHE = 0.4
-"""The same where the provider caches prompts: every compression discards the cached prompt, so few
-that free much cost least."""
+"""The same where the provider caches prompts. Every compression discards the cached prompt, so few
+compressions that free much cost least."""
 FREED_BELOW_GUARDS = 0.75
-"""And of what each guard allows, where one is low: so that the next compression is far away."""
+"""Share of the tokens that the lowest guard allows at or below which it must end too."""
 AUTO_FLOOR = 2_000
 """No automatic compression of fewer tokens than this."""
 
@@ -92,13 +92,13 @@ class Load:
 
     @property
     def total(self) -> int:
-        """All of it, the estimate included."""
+        """Tokens of the whole request, the estimate included."""
         return self.history + self.reserved + self.estimate
 
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """A share of the limit, and who set it."""
+    """A share of the limit, and the level that set it."""
 
     share: float
     """Share of the limit at which a compression is due, 0.05 to 1."""
@@ -123,7 +123,7 @@ class Policy:
     max_tokens: int | None = None
     """An absolute number of tokens instead of the threshold. None for the threshold."""
     automatic: bool = True
-    """Off: only the hard guard's absolute arm still acts."""
+    """False: a compression is due only if too little room is left for a reply."""
     floor: int = AUTO_FLOOR
     early_mark: float = EARLY_MARK
 
@@ -197,7 +197,7 @@ _WORDS: dict[Reason, str] = {
     "early_mark": "{d.tokens:,} tokens are past the early mark of {d.early_tokens:,}",
     "threshold": "{d.tokens:,} tokens exceed the threshold of {d.threshold_tokens:,}",
     "max_tokens": "{d.tokens:,} tokens exceed the maximum of {d.threshold_tokens:,}",
-    "window": "{d.tokens:,} tokens leave too little of the window for a reply; at most "
+    "window": "{d.tokens:,} tokens leave too little space for a reply; at most "
     "{d.hard_tokens:,} are allowed",
 }
 
@@ -272,7 +272,7 @@ def should_condense(
     threshold: float = MAX_CONDENSE_THRESHOLD,
     automatic: bool = True,
 ) -> bool:
-    """The hard guard: percentage of the window reached, or too little room left for a reply.
+    """Return True if the hard guard acts: a share of the window is reached, or no reply fits.
 
     `context_tokens` and `last_message_tokens` together are what is sent. Reaching the percentage
     is enough (`>=`); the absolute bound must be exceeded (`>`), and acts even if not `automatic`.
@@ -294,7 +294,7 @@ def resolve_threshold(
     model: float | None = None,
     default: float = DEFAULT_THRESHOLD,
 ) -> Threshold:
-    """The threshold in force: the first that is set, from the call down to the default.
+    """Return the threshold in force: the first that is set, from the call down to the default.
 
     A profile's is a percentage, 5 to 100, or a share; −1 inherits, and anything else is ignored
     with a note, because it may have been stored by hand. All others are shares of 1.

@@ -45,7 +45,7 @@ TIGHTEST_SUMMARY = 64
 
 @dataclass(frozen=True)
 class Plan:
-    """The input of a strategy: a view divided into head, middle and tail, and how far to go.
+    """The input of a strategy: a view divided into head, middle and tail, and the goal.
 
     The messages do not include the summary that the view shows now; it is a field of its own.
     """
@@ -67,7 +67,7 @@ class Plan:
     show_recent: bool = True
     """True if the summarizer may read the messages after the cutoff."""
     recent_end: int | None = None
-    """The index of the first of these that it may not read. None: it may read all."""
+    """The index of the first recent message that it may not read. None: it may read all."""
     target: int | None = None
     """Tokens at or below which the view should end. None: as small as possible."""
     is_due: bool = False
@@ -97,7 +97,7 @@ class Plan:
     tail_start: int = 0
     """Index of the first message of the tail, also if nothing is summarized."""
     is_tightened: bool = False
-    """True if less stays verbatim, or the summary is shorter, than was asked for."""
+    """True if less stays verbatim, or the summary is shorter, than requested."""
 
     def original(self, index: int) -> Message:
         """Return a message without the edits of earlier compressions."""
@@ -484,7 +484,7 @@ def _shortenings_hold(plan: Plan, answer: Condensation) -> str:
 
 
 def _misshapen(before: Message, after: Message) -> str:
-    """Return what an edit changed that no edit may change, or an empty text."""
+    """Return the name of the part that an edit must not change and changed, or an empty text."""
     if _frame(before) != _frame(after):
         return "changed the role, name, dialect or id of the message"
     if list(_skeleton(before)) != list(_skeleton(after)):
@@ -540,7 +540,7 @@ _RULES = (
 
 
 def receipt_for(plan: Plan, answer: Condensation) -> Receipt:
-    """Return what becomes of the exact items that the answer takes out of the view."""
+    """Return the receipt of the exact items that the answer takes out of the view."""
     return _review_of(plan, answer).receipt()
 
 
@@ -568,7 +568,7 @@ def review_for(plan: Plan, answer: Condensation) -> ItemReview:
 
 
 def _removed(plan: Plan, answer: Condensation) -> Iterator[Message]:
-    """Yield what leaves the view: summarized messages, an earlier summary, the edited parts."""
+    """Yield the content that leaves the view: messages, an earlier summary, the edited parts."""
     for entry in answer.entries:
         if isinstance(entry, SummarizedMessages):
             if plan.previous is not None:

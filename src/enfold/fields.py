@@ -264,7 +264,7 @@ def _unknown(owner: type[BaseModel] | None, name: str) -> str:
     names = [each.alias for each in describe(owner).values()]
     close = get_close_matches(name, names, 1)
     guess = f"did you mean {close[0]}? " if close else ""
-    return f"unknown field; {guess}there are {', '.join(names)}"
+    return f"unknown field; {guess}available: {', '.join(names)}"
 
 
 def _field(owner: type[BaseModel], name: str) -> tuple[str, FieldInfo] | None:

@@ -72,17 +72,17 @@ FALLBACKS: Mapping[str, Fallback] = {"local": "local", "truncate": "truncate"}
 """The values of the setting `on_failure` that let a failed compression end in a view."""
 
 WORDS_OF_GOAL = (0.625, 0.75)
-"""Share of the goal that people's words may take, and where they stay before other content."""
+"""Shares of the goal that people's words may take: usually, and if they have priority."""
 MEETING_RULES = 16
-"""Of a meeting, rules take one of this many parts of a target, and the summary takes the others."""
+"""Divisor: the rules of a meeting take 1/16 of a target, and its summary takes the rest."""
 
 TURNS = 10
-"""Turns of the recent pace that a compression must make space for,"""
+"""Number of turns, of the recent size, for which a compression must make space."""
 GAIN_SHARE = 0.2
-"""or the share of the limit that it must free."""
+"""Share of the limit that is enough to free, if it is less than these turns need."""
 
 SHORTENED_SHARE = 0.9
-"""Share of the allowed tokens that messages may take which had to be shown in part."""
+"""Share of the allowed tokens for messages that are shown in part because they do not fit."""
 
 _TIGHTER = (
     (1.0, 1.0, 1.0),
@@ -106,7 +106,7 @@ _log = logging.getLogger("enfold.engine")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A view to condense, and how far."""
+    """A view to condense, with its goal and its limits."""
 
     view: View
     """The messages with their counts, and the summary that the view shows now."""
@@ -132,7 +132,7 @@ class Request:
     is_due: bool = False
     """True if nothing can be sent without it: then failures and misses are errors."""
     prompt_variant: str | None = None
-    """While another prompt is on trial: which of both writes the summary."""
+    """The prompt that writes the summary while another one is on trial. None: no trial."""
     allowed: int | None = None
     """The most exact tokens that the view may have if the compression is due."""
     sent_view: View | None = None
@@ -348,7 +348,7 @@ def make_plan(request: Request) -> Plan:
 def _for_small_target(
     base: Plan, request: Request, standing: Callable[[float], StandingMessages]
 ) -> Plan:
-    """Return a plan for a target that the kept parts do not leave a place in.
+    """Return a plan for a target that is too small for the messages that usually stay.
 
     A requested target counts more than the first message and the length of recent results. What
     the user typed last and instructions stay whole.
@@ -578,7 +578,7 @@ async def _accept(request: Request, plan: Plan, answer: Condensation) -> Condens
     if answer.is_unchanged:
         return answer
     after = tokens_after(request, plan, answer)
-    least = gain_wanted(request) if request.must_pay else 1
+    least = minimum_gain(request) if request.must_pay else 1
     if after > request.tokens_before - least:
         raise no_gain(answer, request.tokens_before, after)
     if request.is_due and request.allowed is not None and after > request.allowed:
@@ -659,7 +659,7 @@ def make_outcome(request: Request, plan: Plan, answer: Condensation, *, seconds:
     )
 
 
-def gain_wanted(request: Request) -> int:
+def minimum_gain(request: Request) -> int:
     """Return the tokens that a compression must free, or the next one comes too soon.
 
     That is ten turns of the recent pace, or a fifth of the limit if that is less.
@@ -674,7 +674,7 @@ def gain_wanted(request: Request) -> int:
     return min(wanted, TURNS * pace)
 
 
-def too_little(freed: int, wanted: int) -> str:
+def small_gain_warning(freed: int, wanted: int) -> str:
     """Return the warning about a compression that does not pay."""
     return (
         f"a compression frees {freed:,} tokens, less than the {wanted:,} that keep the next one "

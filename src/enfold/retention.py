@@ -2,7 +2,7 @@
 
 A policy says how much of the newest part to keep; `split` turns it into a division at legal cut
 points. The budget is a target and the rules win over it: whole tool groups, never an empty tail,
-the last user message verbatim. By how much the tail came out larger than asked is reported.
+the last user message verbatim. If the tail is larger than requested, the difference is reported.
 """
 
 from __future__ import annotations
@@ -135,13 +135,13 @@ def requested_tokens(counts: Sequence[int], retention: Retention) -> int:
 
 
 def _first_point(points: Sequence[int], wanted: int, below: int) -> int:
-    """The first legal cut at or after the wanted place, else the last one that leaves a tail."""
+    """Return the first legal cut at or after the wanted place, else the last that leaves a tail."""
     usable = max(1, bisect_left(points, below))
     return points[min(bisect_left(points, wanted), usable - 1)]
 
 
 def _tail_tokens(counts: Sequence[int]) -> list[int]:
-    """For every index the tokens from there to the end; one more entry, 0, for the end itself."""
+    """Return for every index the tokens from there to the end; the last entry, 0, is the end."""
     return [0, *accumulate(reversed(counts))][::-1]
 
 

@@ -137,8 +137,8 @@ class Settings(DescribedModel):
     )
     retention_tokens: int | None = described(
         "Recent tokens kept",
-        "Number of recent tokens kept verbatim. If it is not set, a fifth of the limit stays, or the "
-        "model's value if that is more.",
+        "Number of recent tokens kept verbatim. If it is not set, a fifth of the limit stays, or "
+        "the model's value if that is more.",
         default=None,
         ge=0,
         unit="tokens",
@@ -513,7 +513,7 @@ def _check(name: str, value: Any) -> tuple[str, Any]:
     if setting not in fields():
         close = get_close_matches(name, fields(), 1)
         guess = f"did you mean {close[0]}? " if close else ""
-        raise ConfigError(f"no setting {name!r}; {guess}there are {', '.join(fields())}")
+        raise ConfigError(f"no setting {name!r}; {guess}available: {', '.join(fields())}")
     if given is None:
         return setting, None
     if setting in {"prompt", "trial_prompt"} and isinstance(given, str) and given.strip():

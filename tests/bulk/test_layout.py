@@ -89,9 +89,9 @@ def test_results_inside_the_folder_are_not_read(chats: Path) -> None:
 
 
 def test_the_folder_itself_cannot_take_its_results(chats: Path) -> None:
-    with pytest.raises(ConfigError, match="is read; results go into another folder"):
+    with pytest.raises(ConfigError, match="is an input; name another folder"):
         find_files([chats], without=[chats.parent / "x" / ".." / "chats"])
-    with pytest.raises(ConfigError, match=r"b\.json is read"):
+    with pytest.raises(ConfigError, match=r"b\.json is an input"):
         condense_paths(find_files([chats / "b.json"]), chats, None)
 
 

@@ -57,7 +57,7 @@ async def test_another_model_is_asked_through_a_profile_of_its_provider(
 @pytest.mark.parametrize(
     ("profile", "model", "kind", "words"),
     [
-        ("missing", None, NotFoundError, "no profile 'missing'; there are: small"),
+        ("missing", None, NotFoundError, "no profile 'missing'; available: small"),
         (None, "small", ConfigError, "expected provider:model"),
         (None, "openai:gpt-4o", ConfigError, "enfold profiles add NAME --provider openai"),
         ("small", "openai:gpt-4o", ConfigError, "uses compatible, not openai"),

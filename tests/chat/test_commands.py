@@ -71,7 +71,7 @@ async def test_help_lists_every_command(chat: ChatController) -> None:
     [
         ("/sumarize", ("/sumarize", "did you mean /summarize?", "/help")),
         ("/zzz", ("no command /zzz", "/help")),
-        ("hello", ("no command",)),
+        ("hello", ("not a command",)),
         ("/search", ("/search WORDS",)),
         ("/history many", ("'many'", "1 or more")),
         ("/history 0", ("'0'",)),

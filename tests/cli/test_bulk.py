@@ -122,7 +122,7 @@ REFUSALS: dict[str, tuple[str, list[str]]] = {
         "{folder} --out {folder}/o --ledger {folder}/a.jsonl",
         ["a.jsonl is a file"],
     ),
-    "into itself": ("{folder} --out {folder}", ["is read; results go into another folder"]),
+    "into itself": ("{folder} --out {folder}", ["is an input; name another folder"]),
     "below a file": ("{folder} --out {folder}/a.jsonl/o", ["cannot be written"]),
     "standard input": ("- {folder} --out {folder}/o", ["standard input is one conversation"]),
     "two of a name": (

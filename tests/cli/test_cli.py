@@ -66,7 +66,7 @@ def test_the_list_says_of_a_command_what_the_command_says(
 def test_the_error_of_a_wrong_command_suggests_the_right_one(enfold: Enfold) -> None:
     enfold("cuont").refused("no command 'cuont'", "Did you mean 'count'?", "See 'enfold --help'")
     outcome = enfold("xyzzy")
-    outcome.refused("no command 'xyzzy'; there are count, condense, restore")
+    outcome.refused("no command 'xyzzy'; available: count, condense, restore")
     assert "Did you mean" not in outcome.stderr_text
 
 

@@ -77,7 +77,7 @@ def test_a_preset_and_a_config_of_your_own(stored: Enfold, sample: Path, tmp_pat
     config.write_bytes(dumps({"prelude": True}))
     outcome = stored("condense", sample, "--preset", "balanced", "--config", config)
     assert (outcome.code, outcome.out) == (2, b"")
-    assert "prelude: unknown field; there are losslessPrelude, passes" in outcome.stderr_text
+    assert "prelude: unknown field; available: losslessPrelude, passes" in outcome.stderr_text
 
 
 def test_an_unknown_preset_and_one_of_another_strategy_are_refused(

@@ -237,7 +237,7 @@ def test_the_prompt_is_shown_before_it_is_used(stored: Enfold, tmp_path: Path) -
     assert stored("profiles", "prompt", "--json").json["user"].startswith("Of all.\n")
     assert stored("profiles", "prompt", "work", "--json").json == prompt
     assert stored("profiles", "prompt", "work").text.startswith("system:\n\n")
-    stored("profiles", "prompt", "gone").refused("no profile 'gone'; there are: work")
+    stored("profiles", "prompt", "gone").refused("no profile 'gone'; available: work")
 
 
 def test_a_profile_that_condenses_for_others_is_removed_only_by_force(stored: Enfold) -> None:
@@ -303,4 +303,4 @@ def test_when_the_model_fails_nothing_is_written(
     outcome.refused("No valid API handler available", "does not accept the key", code=4)
     assert KEY not in outcome.stderr_text
     assert not out.exists()
-    stored("condense", sample, "--profile", "gone").refused("no profile 'gone'; there are: mine")
+    stored("condense", sample, "--profile", "gone").refused("no profile 'gone'; available: mine")

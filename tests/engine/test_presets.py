@@ -26,7 +26,7 @@ async def test_presets_are_saved_listed_replaced_and_deleted(bench: Bench) -> No
     other = Preset("mine", "Better.", "native", {})
     assert await presets.save(other, replace=True) == await presets.get("mine") == other
     await presets.delete("mine")
-    with pytest.raises(NotFoundError, match="no preset 'mine'; there are speed, quality"):
+    with pytest.raises(NotFoundError, match="no preset 'mine'; available: speed, quality"):
         await presets.get("mine")
     with pytest.raises(NotFoundError):
         await presets.delete("mine")

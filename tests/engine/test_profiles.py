@@ -106,7 +106,7 @@ async def test_the_error_of_an_unknown_profile_lists_the_known_ones(engine: Engi
     with pytest.raises(NotFoundError, match=r"no profile 'x'; .* `enfold profiles add`"):
         await engine.profiles.get("x")
     await engine.profiles.save("work", WORK)
-    with pytest.raises(NotFoundError, match="no profile 'x'; there are: work"):
+    with pytest.raises(NotFoundError, match="no profile 'x'; available: work"):
         await engine.session("chat", profile="x")
 
 

@@ -219,7 +219,7 @@ async def test_a_failure_half_way_drops_what_came_and_keeps_the_question(bench: 
 @pytest.mark.parametrize(
     ("message", "words"),
     [
-        (assistant(" \n"), "answered nothing"),
+        (assistant(" \n"), "returned an empty answer"),
         (assistant("Let me look.", call("c1")), "called a tool"),
     ],
     ids=["empty", "a tool that was not offered"],

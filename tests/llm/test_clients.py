@@ -22,7 +22,7 @@ def test_the_providers() -> None:
 @pytest.mark.parametrize(
     ("connection", "kind", "words"),
     [
-        (Connection("nobody", "m", KEY), GatewayError, "no provider 'nobody'; there are openai"),
+        (Connection("nobody", "m", KEY), GatewayError, "no provider 'nobody'; available: openai"),
         (Connection("openai", "m"), AuthenticationError, "openai:m needs a key"),
         (Connection("azure", "m", KEY), GatewayError, "azure:m has no base URL"),
         (Connection("compatible", "m"), GatewayError, "compatible:m has no base URL"),

@@ -33,5 +33,5 @@ def test_a_provider_that_needs_a_key_says_where_it_usually_is() -> None:
 
 def test_the_error_of_an_unknown_name_lists_the_known_ones() -> None:
     assert provider("openai").title == "OpenAI"
-    with pytest.raises(ConfigError, match="'acme'; there are openai, anthropic"):
+    with pytest.raises(ConfigError, match="'acme'; available: openai, anthropic"):
         provider("acme")

@@ -165,7 +165,7 @@ def test_earlier_reasoning_is_left_out() -> None:
 
 
 def test_a_call_without_messages_is_refused() -> None:
-    with pytest.raises(InputError, match="asks nothing"):
+    with pytest.raises(InputError, match="at least one message"):
         translated()
 
 

@@ -114,7 +114,7 @@ def broken(path: str, value: Any) -> Any:
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        (broken("passes", []), "passes: unknown field; there are version, name"),
+        (broken("passes", []), "passes: unknown field; available: version, name"),
         (broken("version", 2), "version: expected 1, found 2"),
         (broken("name", ""), "name: "),
         (broken("name", "a/b"), "name: 'a/b' is not"),

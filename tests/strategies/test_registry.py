@@ -72,7 +72,7 @@ def test_capabilities_are_those_of_the_design() -> None:
 
 
 def test_an_unknown_name_is_refused_with_a_list_of_known_ones() -> None:
-    with pytest.raises(ConfigError, match="'magic'; there are native, "):
+    with pytest.raises(ConfigError, match="'magic'; available: native, "):
         contract.get("magic")
 
 

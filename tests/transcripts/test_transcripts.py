@@ -88,7 +88,7 @@ def test_a_file_of_no_format_is_refused(content: bytes, words: str) -> None:
 
 
 def test_a_name_that_is_not_a_format() -> None:
-    with pytest.raises(ConfigError, match="no format 'yaml'; there are auto, "):
+    with pytest.raises(ConfigError, match="no format 'yaml'; available: auto, "):
         list(read(b"[]", format="yaml"))
 
 

@@ -83,7 +83,7 @@ def test_every_dialect_is_registered_once_and_in_order() -> None:
 
 
 def test_a_dialect_that_does_not_exist_is_refused() -> None:
-    listed = "there are openai, openai-responses, anthropic, gemini, langchain, enfold"
+    listed = "available: openai, openai-responses, anthropic, gemini, langchain, enfold"
     for use in (wire.get, lambda name: wire.parse(MESSAGES, name)):
         with pytest.raises(ConfigError, match=f"no dialect 'morse'; {listed}"):
             use("morse")

@@ -233,7 +233,7 @@ def _as_json(message: ChatMessage) -> dict[str, Any]:
         dumped: dict[str, Any] = message.model_dump(mode="json")
     except ValueError:
         raise InputError(
-            f"a {message.role.value} message has additional_kwargs or files that are no JSON; "
+            f"a {message.role.value} message has additional_kwargs or files that are not JSON; "
             "put only what can be stored"
         ) from None
     return dumped

@@ -51,7 +51,7 @@ def find_files(given: Sequence[Path], *, without: Iterable[Path] = ()) -> FoundF
     walk = _FolderWalk(found, set(apart))
     for path in given:
         if path.is_dir() and _real(path) in apart:
-            raise ConfigError(f"{path} is read; results go into another folder, or one inside it")
+            raise ConfigError(f"{path} is an input; name another folder, or one inside it")
         if not path.is_dir():
             walk.take(path, Path(path.name))
             continue
@@ -133,7 +133,7 @@ def _check_apart(places: Sequence[BulkFile], read: Iterable[Path], *, with_ledge
     for source, path in _written(places, ledgers=with_ledgers):
         real = _real(path)
         if real in is_read:
-            raise ConfigError(f"{path} is read; results go into another folder")
+            raise ConfigError(f"{path} is an input; name another folder for the results")
         if real in taken:
             raise ConfigError(
                 f"{taken[real]} and {source} would both be written to {path}; do one after the "

@@ -259,7 +259,7 @@ class RestoreTask:
     def do(self, unit: BulkItem) -> ItemResult:
         """Return the original conversation."""
         if not isinstance(unit.given, Record):
-            raise RestoreError(f"{unit.place}: expected what was condensed")
+            raise RestoreError(f"{unit.place}: expected a condensed conversation")
         ledger = Ledger.from_json(loads(unit.ledger))
         try:
             restored = restore(unit.given.value(), ledger)

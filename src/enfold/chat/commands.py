@@ -248,7 +248,7 @@ async def run_command(controller: ChatController, text: str) -> CommandResult:
     """Run the slash command in a line."""
     found = _COMMAND.fullmatch(text.rstrip())
     if found is None:
-        raise InputError(f"{shorten(text)!r} is no command; /help lists them")
+        raise InputError(f"{shorten(text)!r} is not a command; /help lists all commands")
     name, argument = found[1].lower(), (found[2] or "").strip()
     if name not in COMMANDS:
         near = get_close_matches(name, COMMANDS, 1)
@@ -317,7 +317,7 @@ async def _one_message(controller: ChatController, argument: str) -> str:
 
 def _positive_number(text: str, name: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise InputError(f"/{name}: {text!r} is no number of messages; expected 1 or more")
+        raise InputError(f"/{name}: {text!r} is not a number of messages; expected 1 or more")
     return int(text)
 
 

@@ -187,7 +187,7 @@ def _by_name(roster: Roster, name: str | None) -> Profile:
         return found
     if found is not None:
         raise ConfigError(f"profile {name!r}: {found}")
-    raise NotFoundError(f"no profile {name!r}; there are: {', '.join(stored) or 'none'}")
+    raise NotFoundError(f"no profile {name!r}; available: {', '.join(stored) or 'none'}")
 
 
 def _by_model(roster: Roster, model: str, name: str | None) -> Profile:

@@ -274,7 +274,7 @@ def _usage_error(error: CycloptsError) -> Iterator[str]:
             | UnusedCliTokensError(unused_tokens=[word, *_])
         ):
             # Cyclopts has such a message too, but loads every command for it.
-            yield f"no command {word!r}; there are {', '.join(names)}."
+            yield f"no command {word!r}; available: {', '.join(names)}."
         case _:
             word = ""
             yield str(error)

@@ -68,7 +68,7 @@ def wrap(
     """Run a coding agent with its requests going through enfold."""
     found = AGENTS.get(agent)
     if found is None:
-        raise ConfigError(f"no agent {agent!r}; there are {', '.join(AGENTS)}")
+        raise ConfigError(f"no agent {agent!r}; available: {', '.join(AGENTS)}")
     given = environment()
     found.check(given)
     folder = user_folder("data")

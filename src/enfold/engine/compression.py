@@ -322,7 +322,7 @@ def _frees_too_little(request: Request, plan: Plan) -> bool:
     is_native = request.strategy.id == NATIVE and not plan.split.is_empty
     if not is_native or request.allowed is None or request.tokens_before > request.allowed:
         return False
-    return request.tokens_before - plan.expected_tokens < pipeline.gain_wanted(request)
+    return request.tokens_before - plan.expected_tokens < pipeline.minimum_gain(request)
 
 
 def _failed(

@@ -136,7 +136,7 @@ class Roster:
             return self.summarizers[name]
         if name is not None and name not in self.stored.profiles:
             there = ", ".join((*self.summarizers, *self.stored.profiles))
-            raise SummaryError(f"no summarizer {name!r}; there are {there}")
+            raise SummaryError(f"no summarizer {name!r}; available: {there}")
         return self._chain(name, profile, settings.timeout)
 
     def named(self, name: str, settings: Settings, profile: str | None) -> Summarizer:
@@ -516,8 +516,8 @@ def _get(stored: StoredProfiles, name: str) -> Profile:
         return found
     if found is not None:
         raise ConfigError(f"profile {name!r}: {found}")
-    there = ", ".join(stored.profiles) or "none yet; `enfold profiles add` makes one"
-    raise NotFoundError(f"no profile {name!r}; there are: {there}")
+    there = ", ".join(stored.profiles) or "none; `enfold profiles add` makes one"
+    raise NotFoundError(f"no profile {name!r}; available: {there}")
 
 
 def _save(db: Database, profile: Profile, *, replace: bool) -> None:

@@ -85,7 +85,7 @@ _KEPT: Mapping[_Trigger, tuple[Action, ...]] = {
     "early": ("keep",),
     "due": ("keep", "should"),
 }
-"""The decisions with which a view stays as it is."""
+"""The decisions after which the view stays unchanged, by trigger."""
 
 
 _MAX_SMALL_GAINS = 10_000
@@ -143,7 +143,7 @@ class Session:
         return f"Session({self.id!r})"
 
     def at(self, tip: str | None) -> Session:
-        """The same session, worked on at the end of another of its branches."""
+        """Return the same session at the end of another of its branches."""
         other = copy(self)
         other.tip = tip
         return other
@@ -155,7 +155,7 @@ class Session:
         dialect: str = "auto",
         forward_only: bool = False,
     ) -> tuple[str, ...]:
-        """Add messages at the end of the branch, or after another message; their ids.
+        """Add messages at the end of the branch, or after another message; return their ids.
 
         What is there already is recognised and not written twice. After any message but the last
         this makes a branch. With `forward_only` the session does not go back to what it knows.
@@ -182,7 +182,7 @@ class Session:
     async def _append_at_tip(
         self, written: Sequence[MessageDraft]
     ) -> tuple[records.StoredMessage, ...]:
-        """Append to the current branch; the state that follows is known without reading it."""
+        """Append to the current branch, and keep the new state without reading it again."""
         recent_views = self._engine.recent_views
         recent = recent_views.state_of(self.key)
 
@@ -387,7 +387,7 @@ class Session:
         )
 
     async def summaries(self) -> tuple[records.Snapshot, ...]:
-        """All summaries of the session, newest first, undone ones too."""
+        """Return all summaries of the session, newest first, undone ones too."""
         return await self._store.read(snapshots.of_kind, self.key, "summary")
 
     async def receipt(self, snapshot: str) -> Receipt:
@@ -525,18 +525,18 @@ class Session:
         """Write the summary in use anew, with the same cutoff."""
         state, _ = await self._state(settings)
         if state.rows.snapshot is None:
-            raise NotFoundError(f"session {self.id!r} shows no summary that could be written anew")
+            raise NotFoundError(f"session {self.id!r} has no summary in its view to write again")
         async with self._report_failures(state.rows.session, automatic=False):
             return await self._compress(
                 CallOptions(settings=settings), replaces=state.rows.snapshot
             )
 
     async def edit_summary(self, text: str) -> records.Snapshot:
-        """Put other words in place of the summary in use; the old ones stay on record."""
+        """Replace the text of the summary in use; the old text stays on record."""
         state, model = await self._state()
         current = state.rows.snapshot
         if current is None or current.text is None:
-            raise NotFoundError(f"session {self.id!r} shows no summary that could be edited")
+            raise NotFoundError(f"session {self.id!r} has no summary in its view to edit")
         if not text.strip():
             raise InputError("a summary cannot be empty; undo it instead")
         draft = compression.draft_edited_summary(current, text, model.tokenizer)
@@ -551,7 +551,7 @@ class Session:
         await self._engine.models.learn_limit(model, window)
 
     async def record_usage(self, used: records.UsageEvent) -> None:
-        """Keep what a call of a model used; it counts for this session."""
+        """Record the usage of a call of a model for this session."""
         await self._store.write(catalog.add_usage, [replace(used, session=self.key)])
 
     async def usage(self, *, since: int = 0) -> Sequence[records.UsageTotal]:
@@ -559,11 +559,11 @@ class Session:
         return await self._store.read(catalog.usage_of_session, self.key, since=since)
 
     async def branches(self) -> tuple[records.Branch, ...]:
-        """Every branch, by its last message."""
+        """Return every branch with its last message."""
         return await self._store.read(tree.branches, self.key)
 
     async def switch(self, tip: str | None) -> None:
-        """Go on from another message; None is before the first."""
+        """Continue after another message; None continues before the first message."""
         await self._store.write(tree.set_tip, self.key, tip)
 
     async def step_back(self) -> Message | None:
@@ -734,12 +734,12 @@ class Session:
         last = self._engine.small_gains.get(self.key)
         if last is None or decision.tokens > decision.hard_tokens:
             return False
-        return request.tokens_before - last < pipeline.gain_wanted(request)
+        return request.tokens_before - last < pipeline.minimum_gain(request)
 
     def _note_gain(self, request: Request, outcome: Outcome) -> Outcome:
         """Remember a compression that frees too little, and add a warning."""
         freed = outcome.tokens_before - outcome.tokens_after
-        if outcome.outcome == "kept" or freed >= (wanted := pipeline.gain_wanted(request)):
+        if outcome.outcome == "kept" or freed >= (wanted := pipeline.minimum_gain(request)):
             self._engine.small_gains.pop(self.key, None)
             return outcome
         if len(self._engine.small_gains) >= _MAX_SMALL_GAINS:
@@ -747,7 +747,7 @@ class Session:
         self._engine.small_gains[self.key] = outcome.tokens_after
         return replace(
             outcome,
-            warnings=(*outcome.warnings, pipeline.too_little(freed, wanted)),
+            warnings=(*outcome.warnings, pipeline.small_gain_warning(freed, wanted)),
         )
 
     async def _request(

@@ -65,7 +65,7 @@ from enfold.view import ShownMessage, View
 from enfold.wire import estimate
 
 MessageInput: TypeAlias = Message | Mapping[str, Any] | str
-"""A message; a message of a dialect; or a text, which a user says."""
+"""A message, a message of a dialect, or a text, which becomes a user message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class CallOptions:
     max_output: int | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     static_tokens: tuple[int, int] = (0, 0)
-    """Tokens of a system prompt and of tools that somebody has counted already."""
+    """Tokens of the system prompt and of the tools, if the caller has counted them."""
     client_model: ClientModel | None = None
     """The summarizer if neither a setting nor a profile names one."""
     writer: Connection | None = None
@@ -230,7 +230,7 @@ def view_of(
     summary_role: Role = "system",
     earlier: RecentView | None = None,
 ) -> View:
-    """The view that the rows make up, every count by the tokenizer."""
+    """Return the view of the rows, with every count by the tokenizer."""
     entries = [row for row in rows.shown if not isinstance(row, SummaryPlace)]
     at = next((i for i, row in enumerate(rows.shown) if isinstance(row, SummaryPlace)), 0)
     summary = rows.snapshot.text if rows.snapshot is not None else None
@@ -354,7 +354,7 @@ def new_bodies(rows: ViewRows, tokenizer: str, earlier: RecentView | None) -> li
 
 
 def _settled(rows: ViewRows, entries: int) -> int:
-    """Number of entries that the last compression left; all if the snapshot does not say."""
+    """Return the number of entries that the last compression left; all if it is not recorded."""
     return int(rows.snapshot.content.get(SETTLED, entries)) if rows.snapshot is not None else 0
 
 
@@ -381,14 +381,14 @@ class SessionState:
     settings: Settings
     model_id: str
     model: ModelConfig | None
-    """None while the model has no config."""
+    """The model's config; None if it has none."""
     threshold: Threshold
     undo: Undo | None
     """The last undo on the branch."""
     pins: Mapping[str, bool] = field(default_factory=dict)
     """Ids of pinned messages (True) and of released ones (False)."""
     own_prices: Mapping[str, Any] | None = None
-    """Those that the profile states itself."""
+    """The prices that the profile states itself."""
     notes: tuple[str, ...] = ()
     """Warnings about the settings, such as a preset that is gone."""
 
@@ -403,7 +403,7 @@ def read_state(
     without: Collection[str] = (),
     earlier: ViewRows | None = None,
 ) -> SessionState:
-    """The state of the session; `static_settings` are the levels that are not in the database.
+    """Return the state of a session; `static_settings` are the levels outside the database.
 
     `tip` is where the branch ends, the current one if it is None; `without` names snapshots
     to leave out of account; rows of an `earlier` view are not read again.
@@ -437,7 +437,7 @@ def read_state(
 def read_model(
     db: Database, key: SessionKey | None, static_settings: Sequence[SettingsLevel]
 ) -> tuple[str, ModelConfig | None]:
-    """The model and its config of a session, or of a new one, without the cost of the view."""
+    """Return the model of a session, or of a new one, and its config, without reading the view."""
     session = None if key is None else sessions.get(db, key)
     _, _, model_id, _ = effective_settings(db, session, {}, static_settings)
     return model_id, model_of(db, model_id)
@@ -446,7 +446,7 @@ def read_model(
 def read_settings(
     db: Database, static_settings: Sequence[SettingsLevel], profile: str | None = None
 ) -> Settings:
-    """The settings that hold where a session or a call says nothing else; a profile's, if named."""
+    """Return the settings of all sessions, and those of a profile if one is named."""
     row = catalog.profile(db, profile) if profile is not None else None
     own = _profile_settings(row.fields) if row is not None else {}
     given = (("profile", own), ("database", catalog.settings(db, "global")), *static_settings)
@@ -454,14 +454,14 @@ def read_settings(
 
 
 def _profile_settings(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """A profile's settings, its prompt among them."""
+    """Return the settings of a profile, with its prompt."""
     return {"prompt": fields.get("prompt"), **fields.get("settings", {})}
 
 
 def read_session_settings(
     db: Database, key: SessionKey, static_settings: Sequence[SettingsLevel]
 ) -> Settings:
-    """The settings in force in a session."""
+    """Return the settings in force in a session."""
     settings, _, _, _ = effective_settings(db, sessions.get(db, key), {}, static_settings)
     return settings
 
@@ -472,7 +472,7 @@ def effective_settings(
     call: Mapping[str, Any],
     static_settings: Sequence[SettingsLevel],
 ) -> tuple[Settings, Mapping[str, Any], str, tuple[str, ...]]:
-    """The settings, what the profile says, the model, and what there is to say of the settings.
+    """Return the settings, the profile's fields, the model, and notes about the settings.
 
     None is a session that is not there yet.
     """
@@ -516,7 +516,7 @@ def _is_in_trial(session: str, settings: Settings) -> bool:
 
 
 def _model_in(fields: Mapping[str, Any]) -> str | None:
-    """The model that a profile asks, as model configs are called."""
+    """Return the model of a profile as `provider:model`."""
     if "provider" in fields and "model" in fields:
         return f"{fields['provider']}:{fields['model']}"
     return None
@@ -534,7 +534,7 @@ def decide_for(
     request: CallOptions,
     earlier: RecentView | None = None,
 ) -> tuple[View, Decision]:
-    """The view, and whether it must be compressed before it is sent."""
+    """Return the view, and the decision to compress it before it is sent."""
     view = view_of(state.rows, model.tokenizer, state.settings.summary_role, earlier)
     history = view.tokens + state.rows.skipped_tokens
     load = request.load(history, view.estimate, model.tokenizer)
@@ -622,7 +622,7 @@ def _is_suspended(state: SessionState) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class EffectiveThreshold:
-    """When a compression is due, before anything is sent beside the history."""
+    """The threshold of a session, without a system prompt, tools or a pending input."""
 
     model: str
     tokens: int
@@ -631,13 +631,13 @@ class EffectiveThreshold:
     """The largest history that is possible: the largest input without the safety margin."""
     max_input: int
     share: float | None
-    """Of the limit. None where an absolute number of tokens is set."""
+    """The share of the limit. None where an absolute number of tokens is set."""
     setting: str
     """The setting: `threshold`, `trigger_ratio` or `max_tokens`."""
     source: str
     """Its source: session, profile, model, database, config file, environment or default."""
     is_automatic: bool
-    """False: it is not acted on, only the hard limit is."""
+    """False: automatic compression is off, and only the hard limit applies."""
     is_window_guard: bool = False
     """True if the room for a reply in the window runs out before the setting is reached."""
     note: str = ""
@@ -647,7 +647,7 @@ class EffectiveThreshold:
 def read_effective(
     db: Database, static_settings: Sequence[SettingsLevel], session: SessionKey | None = None
 ) -> EffectiveThreshold:
-    """The threshold in force, in a session or where no session says otherwise."""
+    """Return the threshold in force in a session, or in all sessions without their own."""
     record = None if session is None else sessions.get(db, session)
     settings, profile, model_id, _ = effective_settings(db, record, {}, static_settings)
     model = (model_of(db, model_id) or detect(model_id)).within(settings.window)
@@ -670,7 +670,7 @@ def read_effective(
 
 
 def _setting(settings: Settings) -> str:
-    """The setting that decides."""
+    """Return the name of the setting that decides."""
     if settings.trigger_ratio is not None:
         return "trigger_ratio"
     return "threshold" if settings.max_tokens is None else "max_tokens"
@@ -683,14 +683,14 @@ def find_preset(db: Database, name: str) -> Preset:
     saved = catalog.settings(db, PRESETS)
     if name not in saved:
         names = ", ".join((*presets.BUILT_IN, *sorted(saved)))
-        raise NotFoundError(f"no preset {name!r}; there are {names}")
+        raise NotFoundError(f"no preset {name!r}; available: {names}")
     return presets.read(saved[name])
 
 
 def expand_presets(
     db: Database, levels: Sequence[tuple[str, Mapping[str, Any]]]
 ) -> tuple[list[tuple[str, Mapping[str, Any]]], tuple[str, ...]]:
-    """The levels of settings with what their presets say, and what there is to say of that.
+    """Return the levels of settings with the values of their presets, and notes about presets.
 
     What a level sets itself wins over its preset. A preset that a call names must be there; one
     that was stored and is gone is passed over with a note.

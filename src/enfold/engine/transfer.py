@@ -193,7 +193,9 @@ def _check_parents(entries: Sequence[TranscriptEntry]) -> None:
     earlier: set[str] = set()
     for entry in entries:
         if entry.parent_id is not None and entry.parent_id not in earlier:
-            raise InputError(f"message {entry.id!r} follows {entry.parent_id!r}, unknown")
+            raise InputError(
+                f"message {entry.id!r} follows the unknown message {entry.parent_id!r}"
+            )
         earlier.add(entry.id)
 
 

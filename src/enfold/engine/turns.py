@@ -209,7 +209,7 @@ def _checked(reply: ModelReply, connection: Connection) -> ModelReply:
     if any(isinstance(part, ToolCall) for part in reply.message.parts):
         raise BadReplyError(f"{connection.name} called a tool, and none was offered; ask again")
     if not text_of(reply.message.parts).strip():
-        raise BadReplyError(f"{connection.name} answered nothing; ask again")
+        raise BadReplyError(f"{connection.name} returned an empty answer; ask again")
     return reply
 
 

@@ -212,7 +212,7 @@ def check_connection(connection: Connection) -> Provider:
     found = PROVIDERS.get(connection.provider)
     if found is None:
         raise GatewayError(
-            f"there is no provider {connection.provider!r}; there are {', '.join(PROVIDERS)}"
+            f"there is no provider {connection.provider!r}; available: {', '.join(PROVIDERS)}"
         )
     if found.needs_key and connection.key is None:
         raise AuthenticationError(f"{connection.name} needs a key and has none; give it one")
@@ -293,7 +293,7 @@ def to_library(call: Call, *, inline_system: bool, image_urls: bool) -> list[Mod
     from pydantic_ai.messages import ModelRequest, ModelResponse, SystemPromptPart
 
     if not call.messages:
-        raise InputError("a call without messages asks nothing; give it at least one")
+        raise InputError("a call needs at least one message")
     translation = _Translation(inline_system=inline_system, image_urls=image_urls)
     request_parts: list[ModelRequestPart] = [SystemPromptPart(call.system)] if call.system else []
     messages: list[ModelMessage] = []

@@ -95,7 +95,7 @@ class Prices:
             name = PROFILE_NAMES.get(key, key)
             if name not in NAMES:
                 found = ", ".join((*NAMES, *PROFILE_NAMES))
-                raise ConfigError(f"no price {key!r}; there are {found}")
+                raise ConfigError(f"no price {key!r}; available: {found}")
             named[name] = value
         return cls(*map(named.get, NAMES))
 
@@ -523,7 +523,7 @@ def compare(
     """
     costs = {each.name: _estimate(figures, each) for each in candidates}
     if current is not None and current not in costs:
-        raise ConfigError(f"no candidate {current!r}; there are {', '.join(costs)}")
+        raise ConfigError(f"no candidate {current!r}; available: {', '.join(costs)}")
     totals = [cost.total for cost in costs.values() if cost.total is not None]
     against = costs[current].total if current is not None else max(totals, default=None)
     offers = [_offer(name, cost, against) for name, cost in costs.items()]

@@ -126,7 +126,7 @@ def _ask(listing: ModelList, connection: Connection, seconds: float) -> Any:
     except InputError:
         raise BadReplyError(f"{where} cannot be read; check the base URL") from None
     if status in _DENIED:
-        raise AuthenticationError(f"{where} is not shown for this key; check it")
+        raise AuthenticationError(f"{where} refuses this key; check the key")
     if status in _NO_ENTRY:
         return None
     raise UnavailableError(f"{where} failed with status {status}; try again")

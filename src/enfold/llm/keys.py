@@ -186,7 +186,7 @@ def checked(value: str, what: str) -> Secret:
     if not stripped:
         raise ConfigError(f"{what} is empty")
     if not _KEY.fullmatch(stripped):
-        raise ConfigError(f"{what} is no key: it has blanks, line breaks or unusual characters")
+        raise ConfigError(f"{what} is not a key: it has blanks, line breaks or unusual characters")
     return Secret(stripped)
 
 
@@ -199,7 +199,7 @@ def _read(place: str) -> Secret:
         reason = getattr(error, "strerror", None) or "it has no such home folder"
         raise ConfigError(f"the key's file {place} cannot be read: {reason}") from None
     except UnicodeDecodeError:
-        raise ConfigError(f"the key's file {place} is no text") from None
+        raise ConfigError(f"the key's file {place} is not a text") from None
     return checked(text, f"the file {place}")
 
 

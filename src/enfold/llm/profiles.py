@@ -130,8 +130,8 @@ class Profile(DescribedModel):
     def _valid_name(cls, value: str) -> str:
         if len(value) > LONGEST_NAME or not _NAME.fullmatch(value):
             raise ValueError(
-                f"{value!r} cannot be one; use letters, digits, blanks and . _ @ + -, at most "
-                f"{LONGEST_NAME}"
+                f"{value!r} is not a valid name; use letters, digits, blanks and . _ @ + -, "
+                f"at most {LONGEST_NAME}"
             )
         return value
 
@@ -217,7 +217,7 @@ class Profile(DescribedModel):
         strange = sorted(set(self.options) - set(facts.options))
         if strange:
             allowed = ", ".join(facts.options) or "none"
-            reason = f"no {strange[0]!r} for {facts.id}; there are: {allowed}"
+            reason = f"no {strange[0]!r} for {facts.id}; available: {allowed}"
             raise ContradictionError(Fault("options", reason))
         missing = [name for name in facts.needs_options if name not in self.options]
         if missing:

@@ -168,7 +168,7 @@ _PRICE_LIBRARY_ALIASES = {"gemini": "google"}
 def provider(name: str) -> Provider:
     """Return the provider with that name."""
     if name not in PROVIDERS:
-        raise ConfigError(f"no provider {name!r}; there are {', '.join(PROVIDERS)}")
+        raise ConfigError(f"no provider {name!r}; available: {', '.join(PROVIDERS)}")
     return PROVIDERS[name]
 
 

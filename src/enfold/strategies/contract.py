@@ -117,7 +117,7 @@ class Estimate:
 
 
 def _no_profiles(name: str) -> Summarizer:
-    raise SummaryError(f"no profile {name!r} is at hand here")
+    raise SummaryError(f"no profile {name!r} is available here")
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +223,7 @@ def get(name: str) -> AnyStrategyKind:
         return _registered[name]
     if name in _offered():
         return _load(_offered()[name])
-    raise ConfigError(f"no strategy {name!r}; there are {', '.join(names())}")
+    raise ConfigError(f"no strategy {name!r}; available: {', '.join(names())}")
 
 
 @cache

@@ -413,7 +413,7 @@ class Native:
 KIND = StrategyKind(
     id="native",
     name="Native",
-    description="Replaces old messages by one summary; the first and the newest messages stay.",
+    description="Replaces old messages by one summary. The first and the newest messages stay.",
     capabilities=Capabilities(batch=True, summaries=True, speed="slow"),
     config=NativeConfig,
     make=Native,

@@ -236,7 +236,7 @@ class _Cutter:
 KIND = StrategyKind(
     id="truncation",
     name="Truncation",
-    description="Cuts old tool output and parameters short, mechanically; no model is called.",
+    description="Shortens old tool output and parameters. No model is called.",
     capabilities=Capabilities(individual=True, speed="fast"),
     config=TruncationConfig,
     make=Truncation,

@@ -431,7 +431,7 @@ def get(name: str | Tokenizer = DEFAULT, *, fallback: Literal["chars4"] | None =
     if isinstance(name, Tokenizer):
         return name
     if name not in _TOKENIZERS:
-        raise ConfigError(f"no tokenizer {name!r}; there are {', '.join(NAMES)}")
+        raise ConfigError(f"no tokenizer {name!r}; available: {', '.join(NAMES)}")
     if fallback not in {None, "chars4"}:
         raise ConfigError(f"no fallback {fallback!r}; there is only 'chars4'")
     tokenizer = _TOKENIZERS[name]
@@ -520,7 +520,7 @@ _CLAUDE_VERSION = re.compile(r"claude\D*?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)")
 def correction(provider: str, model: str, tokenizer: str = "o200k_base") -> Correction:
     """Return the correction for a model whose conversations are counted with a tokenizer."""
     if tokenizer not in _TOKENIZER_FIGURES:
-        raise ConfigError(f"no tokenizer {tokenizer!r}; there are {', '.join(_TOKENIZER_FIGURES)}")
+        raise ConfigError(f"no tokenizer {tokenizer!r}; available: {', '.join(_TOKENIZER_FIGURES)}")
     family = _family_of(f"{provider}:{model}".lower())
     if family is None:
         return Correction(

@@ -95,7 +95,7 @@ def _recognise(source: TranscriptSource, wanted: str) -> tuple[str, TranscriptSo
     if wanted in FORMATS:
         return wanted, source
     if wanted != "auto":
-        raise ConfigError(f"no format {wanted!r}; there are auto, {', '.join(FORMATS)}")
+        raise ConfigError(f"no format {wanted!r}; available: auto, {', '.join(FORMATS)}")
     head: list[Record] = []
     name = _first_fit(source, head)
     return name, replace(source, records=chain(head, source.records))

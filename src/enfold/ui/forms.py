@@ -342,9 +342,10 @@ class ObjectList:
         title = self._about.title
         with ui.element("div").classes("ef-stack st-wide"):
             ui.label(title).classes("st-heading").props("role=heading aria-level=3")
-            ui.label(
-                f"{help_text(self._about).rstrip('.')}. Drag an item by its handle, or use the arrows."
-            ).classes("ef-soft ef-small")
+            about = help_text(self._about).rstrip(".")
+            ui.label(f"{about}. Drag an item by its handle, or use the arrows.").classes(
+                "ef-soft ef-small"
+            )
             self._list = labelled(ui.list().classes("st-passes ef-full"), title)
             self._list.make_sortable(handle=".st-handle", on_end=self._dropped)
             ui.button(f"Add {self._word}", icon="add", on_click=self._add).props("outline")

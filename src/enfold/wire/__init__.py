@@ -79,7 +79,7 @@ def get(name: str) -> Dialect:
     """Return the dialect with that name."""
     if name in DIALECTS:
         return DIALECTS[name]
-    raise ConfigError(f"no dialect {name!r}; there are {', '.join(DIALECTS)}")
+    raise ConfigError(f"no dialect {name!r}; available: {', '.join(DIALECTS)}")
 
 
 def parse(value: Any, dialect: str = AUTO) -> Conversation:

@@ -613,7 +613,7 @@ def render(conversation: Conversation, shape: str | None = None) -> Any:
     """
     if shape is not None and shape not in SHAPES:
         names = ", ".join(SHAPES)
-        raise ConfigError(f"no shape {shape!r} of LangChain messages; there are {names}")
+        raise ConfigError(f"no shape {shape!r} of LangChain messages; available: {names}")
     shapes = map(_shape, conversation.messages)
     new = shape or next(filter(None, shapes), _NEW)
     system = () if conversation.system is None else (conversation.system,)

@@ -459,7 +459,7 @@ async def test_a_missing_profile_is_replaced_and_reported() -> None:
     answer = await how.condense(plan_for(CHAT, how))
     assert answer.summary is not None
     assert answer.summary.author == "scripted"
-    assert answer.warnings == ("no profile 'gone' is at hand here; scripted writes instead",)
+    assert answer.warnings == ("no profile 'gone' is available here; scripted writes instead",)
 
 
 def repeats(rounds: int) -> tuple[Message, ...]:

@@ -265,7 +265,7 @@ def shorten(
 KIND = StrategyKind(
     id="lossless",
     name="Lossless",
-    description="Replaces repeats by references; nothing is lost, and no model is called.",
+    description="Replaces repeats by references, so nothing is lost. No model is called.",
     capabilities=Capabilities(lossless=True, individual=True, multi_pass=True),
     config=LosslessConfig,
     make=Lossless,

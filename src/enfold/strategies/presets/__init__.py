@@ -113,7 +113,7 @@ def read(value: Any) -> Preset:
     notes, value = renaming_notes(value), migrated(value)
     for name in value:
         if name not in _FIELDS:
-            raise ConfigError(f"{name}: unknown field; there are {', '.join(_FIELDS)}")
+            raise ConfigError(f"{name}: unknown field; available: {', '.join(_FIELDS)}")
     if value.get("version") != VERSION:
         raise ConfigError(f"version: expected {VERSION}, found {value.get('version')!r}")
     config = value.get("config", {})

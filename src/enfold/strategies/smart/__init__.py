@@ -212,8 +212,8 @@ def _is_due(step: Pass, working: WorkingView) -> bool:
 KIND = StrategyKind(
     id="smart",
     name="Smart",
-    description="Passes in order: without loss first, then truncating, suppressing, summarizing, "
-    "until the target is reached.",
+    description="Runs passes until the target is reached: first without loss, then it shortens or "
+    "removes old tool output, then it summarizes.",
     capabilities=Capabilities(
         batch=True, individual=True, multi_pass=True, summaries=True, speed="medium"
     ),

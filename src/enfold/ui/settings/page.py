@@ -103,7 +103,7 @@ SECTIONS: Mapping[str, tuple[str, str, Callable[[Window], SectionBuilder]]] = {
 async def settings(window: Window, section: str = "general") -> None:
     """Build the page of a section."""
     if section not in SECTIONS:
-        raise NotFoundError(f"no section {section!r}; there are {', '.join(SECTIONS)}")
+        raise NotFoundError(f"no section {section!r}; available: {', '.join(SECTIONS)}")
     title, _, make = SECTIONS[section]
     ui.add_css(files(__package__).joinpath("settings.css").read_text("utf-8"))
     paths = {name: "/settings" if name == "general" else f"/settings/{name}" for name in SECTIONS}
