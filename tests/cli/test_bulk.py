@@ -226,6 +226,7 @@ def test_two_runs_do_not_write_into_one_folder(tmp_path: Path) -> None:
     ) as started:
         while not (out / ".enfold-part-long.jsonl").exists():
             time.sleep(0.01)
+        started.send_signal(signal.SIGSTOP)  # it must not end before the other run begins
         run_in_pipes(*arguments).refused("another run writes into this folder")
         started.kill()
 
