@@ -222,8 +222,8 @@ def explain(
     if window is not None and window < model.max_input + model.max_output:
         accepted += f" This session is set to a window of {window:,} tokens."
     yield (
-        f"{accepted} The limit of {meter.limit:,} tokens leaves out a safety margin of "
-        f"5 %{correction}."
+        f"{accepted} A safety margin of 5 % is left out of the limit of {meter.limit:,} tokens"
+        f"{correction}."
     )
     reply = min(DEFAULT_MAX_TOKENS, model.within(window).max_output)
     margin = figures.share_text(TOKEN_BUFFER_PERCENTAGE)
