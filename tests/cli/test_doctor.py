@@ -1,4 +1,4 @@
-"""`enfold doctor`: it finds what is wrong, says how to mend it, and ends with 1 then."""
+"""`enfold doctor`: it finds problems, tells how to fix them, and then ends with 1."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_sound_setup_is_code_0_and_lists_everything(
     assert port["detail"] == "free"
     text = stored("doctor").text
     assert "agent claude" in text
-    assert f"mend: {AGENTS['codex'].install}" in text
+    assert f"optional: {AGENTS['codex'].install}" in text
 
 
 def test_extras_are_those_of_the_package() -> None:
@@ -114,7 +114,9 @@ def test_a_profile_without_its_key_is_broken(stored: Enfold) -> None:
     work = _checks(outcome, "profile")["work"]
     assert work["state"] == "broken"
     assert "OPENAI_API_KEY" in work["detail"]
-    assert "BROKEN  profile work" in stored("doctor").text
+    text = stored("doctor").text
+    assert "BROKEN  profile work" in text
+    assert "fix: " in text
 
 
 def test_call_asks_each_model_once(stored: Enfold) -> None:

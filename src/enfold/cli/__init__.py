@@ -148,7 +148,7 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
             "doctor:verify_app",
             "Check that everything that is stored is whole and unchanged.",
         ),
-        "doctor": ("doctor", "Check the setup, and say how to mend what is wrong."),
+        "doctor": ("doctor", "Check the setup, and tell how to fix each problem."),
         "demo": ("demo", "Show what enfold does, without a key or a network."),
     },
 }

@@ -53,7 +53,7 @@ EXTRAS: Mapping[str, tuple[str, str]] = {
     "keys": ("cryptography", "stored keys"),
     "chat": ("textual", "enfold chat"),
     "postgres": ("psycopg", "PostgreSQL"),
-    "claude": ("ctok", "exact counts for Claude"),
+    "claude": ("ctok", "exact counts for Claude, with Python 3.12 or newer"),
     "mcp": ("mcp", "the MCP server"),
     "langgraph": ("langgraph", "LangGraph"),
     "langchain": ("langchain", "LangChain"),
@@ -108,7 +108,7 @@ async def doctor(
     db: Db = None,
     json: Json = False,
 ) -> int:
-    """Check the setup, and say how to mend what is wrong."""
+    """Check the setup, and tell how to fix each problem."""
     checks = [*_check_python(), _check_settings()]
     checks += [check async for check in _check_store(db, call=call)]
     checks += _check_extras()
@@ -128,7 +128,8 @@ def _show(diagnosis: Diagnosis) -> None:
         title = f"{check.area} {check.name}"
         put(f"{_SIGNS[check.state]:6}  {title:{width}}  {check.detail}".rstrip())
         if check.remedy:
-            put(f"{'':6}  {'':{width}}  mend: {check.remedy}")
+            label = "fix" if check.state == "broken" else "optional"
+            put(f"{'':6}  {'':{width}}  {label}: {check.remedy}")
     broken = sum(check.state == "broken" for check in diagnosis.checks)
     say(f"{broken} broken" if broken else "Everything that is set up works.")
 

@@ -1,4 +1,4 @@
-"""`enfold sessions`: list, show, compress, mend and delete stored sessions."""
+"""`enfold sessions`: list, show, compress, correct and delete stored sessions."""
 
 from __future__ import annotations
 
