@@ -151,7 +151,7 @@ def test_the_line_at_the_end_counts_requests(place: AgentFolder) -> None:
     with upstream() as address:
         outcome = place.run("claude", ANTHROPIC_BASE_URL=address)
     assert outcome.code == 0
-    assert outcome.stderr_text.startswith("enfold: 2 requests, 0 compressions; look: ")
+    assert outcome.stderr_text.startswith("enfold: 2 requests, 0 compressions; details: ")
     assert place.reports()[-1]["reply"]["content"][0]["text"] == "In May."
 
 

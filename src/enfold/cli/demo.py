@@ -46,8 +46,8 @@ async def _fill(session: Session, messages: tuple[Message, ...]) -> None:
     await session.append(*messages)
     status = await session.status()
     put(f"1. A conversation that no longer fits: {TITLE}")
-    put(f"   {number(status.messages, 'message')} of {status.current_token_count:,} tokens;")
-    put(f"   the model accepts {_MAX_INPUT:,}, with a safety margin {status.context_limit:,}.")
+    put(f"   {number(status.messages, 'message')} have {status.current_token_count:,} tokens.")
+    put(f"   The model accepts {_MAX_INPUT:,}; a safety margin leaves {status.context_limit:,}.")
     put(f"   Decision: {status.decision}")
 
 

@@ -83,7 +83,7 @@ def wrap(
     options = ServerOptions(db or database_url(), port, log, ui=not no_ui)
     with open_server(for_server, options) as server:
         if sys.stderr is not None and sys.stderr.isatty() and not no_ui:
-            say(f"enfold: {found.title} runs through {server.address}; look there in a browser")
+            say(f"enfold: {found.title} runs through {server.address}; watch it there in a browser")
         launch = found.launch(server.address, given, folder)
         _write_files(launch.files)
         variables = {**given, **direct_loopback(given), **launch.variables}
@@ -111,7 +111,7 @@ def _report(server: LocalServer) -> None:
         )
         return
     where = server.address if server.is_reused else "enfold sessions"
-    say(f"enfold: {figures}; look: {where}")
+    say(f"enfold: {figures}; details: {where}")
 
 
 def _print_launch(
