@@ -125,7 +125,7 @@ class Recipe:
     """Name and what decoding needs, in the order in which they were applied."""
 
     def follow(self, shown: str, sources: Sequence[str]) -> str:
-        """The original; `RestoreError` if what comes out is something else."""
+        """Return the original; raise `RestoreError` if the result is another text."""
         try:
             text = "".join([_take(piece, shown, sources) for piece in self.pieces])
         except (IndexError, ValueError) as error:
@@ -181,7 +181,7 @@ class Shortening:
     sources: tuple[PieceSource, ...] = ()
 
     def restore(self) -> str:
-        """The original, from what is shown."""
+        """Return the original of a shown text."""
         return self.recipe.follow(self.shown, [source.text for source in self.sources])
 
 
@@ -297,7 +297,7 @@ class ContentReference:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """All changes, in order, and the digest of what they apply to."""
+    """All changes, in order, and the digest of the messages that they apply to."""
 
     digest: str
     length: int
@@ -332,7 +332,7 @@ class Ledger:
 
     @classmethod
     def from_json(cls, value: Any) -> Ledger:
-        """From a file; `RestoreError` says what is wrong with it."""
+        """Return the ledger of a file's JSON; raise `RestoreError` if it is invalid."""
         version = value.get("version") if isinstance(value, Mapping) else None
         if version != VERSION:
             raise RestoreError(f"ledger version {version!r}: expected {VERSION}")

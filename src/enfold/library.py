@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Messages: TypeAlias = (
     Conversation | Sequence[Message] | Sequence[Mapping[str, Any]] | Mapping[str, Any]
 )
-"""A conversation, its messages, or what an API takes: a request body or its array of messages."""
+"""A conversation, its messages, or the input of an API: a request body or its messages."""
 
 
 def count(messages: str | Messages, tokenizer: str = tokens.DEFAULT) -> int:

@@ -142,7 +142,7 @@ class Request:
     static_tokens: int = 0
     """Tokens sent with every request besides the view: system prompt and tools."""
     share_across_branches: bool = False
-    """True if the summary may serve other branches, so that it must not tell what comes after."""
+    """True if the summary may serve other branches, so that it must not mention later messages."""
     hides_recent: bool = False
     """True if the summarizer must not read the messages after the cutoff: other branches have
     others there."""

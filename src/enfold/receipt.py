@@ -227,7 +227,7 @@ class Receipt:
         )
         if not total.total:
             return "\n".join(("No exact items left the view.", *invented))
-        lines = [f"Exact items of what left the view: {self._describe(total)}"]
+        lines = [f"Exact items of the content that left the view: {self._describe(total)}"]
         lines += [
             f" - {name}: {self._describe(count)}"
             for name, count in self.counts.items()

@@ -638,7 +638,7 @@ def environment() -> dict[str, str]:
 
 
 def server_identity(db: str, environment: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return what makes two servers the same: version, store and upstreams.
+    """Return the identity of a server: its version, store and upstreams.
 
     Addresses may contain passwords, so only their digests are returned.
     """
@@ -782,7 +782,7 @@ def _user_folder(kind: str, *, make: bool = False) -> Path:
 def retention_policy(
     settings: Settings, usual: int, model: int | None = None
 ) -> retention.Retention:
-    """Return what stays verbatim: the strongest level that sets tokens or a share, else `usual`.
+    """Return the retention of the strongest level that sets tokens or a share, else `usual`.
 
     `model` is the model's own number of tokens, which beats everything that holds for all models.
     """

@@ -100,7 +100,7 @@ def test_figures_contain_no_text_of_the_conversation() -> None:
 def test_the_text_form_names_lost_items() -> None:
     made = make_receipt([user("src/a.py, src/b.py and 45 ms")], [user("45 ms")])
     assert str(made).splitlines() == [
-        "Exact items of what left the view: 1 kept, 2 lost",
+        "Exact items of the content that left the view: 1 kept, 2 lost",
         " - path: 0 kept, 2 lost",
         " - number: 1 kept, 0 lost",
         " - Lost: src/a.py, src/b.py",

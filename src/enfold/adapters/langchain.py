@@ -96,7 +96,7 @@ def read_view(messages: Sequence[AnyMessage], record: Mapping[str, Any] | None) 
 
 
 def record_of(messages: Sequence[AnyMessage], shown: Sequence[AnyMessage]) -> Record | None:
-    """The record of a view of these messages; None where some of them cannot be told apart."""
+    """Return the record of a view of these messages; None if they have no ids of their own."""
     if len({message.id for message in messages if message.id}) != len(messages):
         return None
     places = {id(message): place for place, message in enumerate(messages)}
@@ -194,7 +194,7 @@ class _Turn:
 
 
 class EnfoldMiddleware(AgentMiddleware[EnfoldState, Any, Any]):
-    """Condenses what an agent's model is sent, and nothing else, when there is too much of it.
+    """Condenses the messages for an agent's model if they do not fit; the state stays unchanged.
 
     Args:
         strategy: native, lossless, truncation or smart; native if none is named.

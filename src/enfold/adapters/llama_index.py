@@ -1,4 +1,4 @@
-"""LlamaIndex: a memory that is stored whole and gives what fits the model's window.
+"""LlamaIndex: a memory that stores all messages and returns those that fit the model's window.
 
     memory = EnfoldMemory.from_defaults(session_id="user-42", url="sqlite:///chats.db")
     engine = SimpleChatEngine.from_defaults(llm=llm, memory=memory)
@@ -49,7 +49,7 @@ Work: TypeAlias = Callable[[Session], Coroutine[Any, Any, Result]]
 """An operation on a session."""
 
 _WHOLE = "llama_index"
-"""The field of a stored message with all of it as LlamaIndex has it, where ours say less."""
+"""The field of a stored message with its LlamaIndex form, if ours cannot hold all of it."""
 
 _ROLES: Mapping[MessageRole, Role] = {
     MessageRole.SYSTEM: "system",
@@ -81,9 +81,9 @@ class EnfoldMemory(BaseMemory):
     """The database. None: the one that enfold's settings name."""
     namespace: str = ""
     model: str | None = None
-    """The model whose window is kept, as provider:model. None: as enfold's settings say."""
+    """The model whose window is kept, as provider:model. None: the model of enfold's settings."""
     settings: dict[str, Any] = Field(default_factory=dict)
-    """Settings of enfold that hold for what this memory gives."""
+    """Settings of enfold that apply to the messages that this memory returns."""
 
     @classmethod
     def class_name(cls) -> str:
@@ -125,7 +125,7 @@ class EnfoldMemory(BaseMemory):
         return await self._arun(lambda session: self._view(session, initial_token_count))
 
     def get_all(self) -> list[ChatMessage]:
-        """All that was said, word for word."""
+        """Return all messages, verbatim."""
         return self._run(_history)
 
     async def aget_all(self) -> list[ChatMessage]:
@@ -149,7 +149,7 @@ class EnfoldMemory(BaseMemory):
         await self._arun(_adding(messages))
 
     def set(self, messages: list[ChatMessage]) -> None:
-        """Begin anew with these messages."""
+        """Start a new branch with these messages; the earlier ones stay in the store."""
         self._run(_adding(messages, anew=True))
 
     async def aset(self, messages: list[ChatMessage]) -> None:
@@ -157,7 +157,7 @@ class EnfoldMemory(BaseMemory):
         await self._arun(_adding(messages, anew=True))
 
     def reset(self) -> None:
-        """Begin anew."""
+        """Start an empty branch; the earlier messages stay in the store."""
         self.set([])
 
     async def areset(self) -> None:

@@ -41,7 +41,7 @@ class AgentSession:
         self._settings = settings
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
-        """The view: all that was said, older parts as a summary once it no longer fits.
+        """Return the view: all messages, or a summary and the newest ones if they do not fit.
 
         With a `limit` it is the newest items just as they were said, which is what the SDK compares
         with what it wrote. Nothing is compressed then, and how much that is lies with the limit.
@@ -65,7 +65,7 @@ class AgentSession:
         return None if last is None else _items([last])[-1]
 
     async def clear_session(self) -> None:
-        """Begin anew."""
+        """Start an empty branch; the earlier items stay in the store."""
         await self._session.switch(None)
 
 

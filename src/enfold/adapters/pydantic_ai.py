@@ -67,7 +67,7 @@ class TranslatedMessage:
     parts: tuple[int, ...]
     """The indexes of its parts."""
     message: Message | None
-    """None for what always stays."""
+    """None for a message that always stays."""
 
 
 def translate(messages: Sequence[ModelMessage]) -> list[TranslatedMessage]:
@@ -94,7 +94,7 @@ def translate(messages: Sequence[ModelMessage]) -> list[TranslatedMessage]:
 
 
 def instructions_of(messages: Sequence[ModelMessage]) -> str:
-    """The instructions that stand beside the messages."""
+    """The instructions that are sent with the messages."""
     found = (each.instructions for each in reversed(messages) if each.kind == "request")
     return next(found, None) or ""
 
@@ -145,7 +145,7 @@ def _prompt(part: Any) -> tuple[Part, ...]:
 
 
 def _content(item: Any) -> tuple[ResultPart, ...]:
-    """One thing that a user shows: a text, or a file by what is known of it."""
+    """Return the part for a content of a user: a text, or the known facts of a file."""
     if isinstance(item, str):
         return (Text(item),)
     if isinstance(text := getattr(item, "content", None), str):
@@ -318,7 +318,7 @@ class _Outcome:
     summary: str | None
 
     def drops(self, entry: TranslatedMessage) -> bool:
-        """True if the entry is part of what the summary stands for."""
+        """True if the summary replaces the entry."""
         return entry.message is not None and entry.message.id not in self.kept
 
     def edit_of(self, entry: TranslatedMessage) -> Message | None:
@@ -377,7 +377,7 @@ def _file(item: Any) -> bool:
 
 
 def _outcome(conversation: Conversation, done: Condensed) -> _Outcome:
-    """Return what became of the messages; kept ones have an id, the summary has none."""
+    """Return the messages after the compression; kept ones have an id, the summary has none."""
     before = {message.id: wire.enfold.render_message(message) for message in conversation.messages}
     left = done.messages["messages"]
     kept = {each["id"]: each for each in left if "id" in each}

@@ -101,7 +101,7 @@ OnlySession: TypeAlias = Annotated[
     str | None,
     Parameter(help="Only for this session. Default: for all sessions without their own."),
 ]
-ReplacePreset: TypeAlias = Annotated[bool, Parameter(help="ReplacePreset an existing preset.")]
+ReplacePreset: TypeAlias = Annotated[bool, Parameter(help="Replace an existing preset.")]
 
 
 @presets_app.default

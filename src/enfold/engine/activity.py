@@ -40,7 +40,7 @@ LATEST = 5
 
 @dataclass(frozen=True, slots=True)
 class Saving:
-    """One compression, and what it saved."""
+    """One compression and its savings."""
 
     day: date
     strategy: str
@@ -180,7 +180,7 @@ class Activity:
 
     @property
     def cached_share(self) -> float | None:
-        """Of what replies read, the share that came from the provider's cache. None: no replies."""
+        """Share of the replies' input that came from the provider's cache. None: no replies."""
         read = sum(each.input_tokens for each in self._used("reply"))
         return sum(each.cached_tokens for each in self._used("reply")) / read if read else None
 
@@ -367,7 +367,7 @@ def measure_summaries(usage: Iterable[DailyUsage]) -> Mapping[str, MeasuredSumma
 def measured_effect(
     measured: Mapping[str, MeasuredSummaries], model: str, other: str
 ) -> str | None:
-    """Return what summaries by a model cost beside those by another. None: one wrote none."""
+    """Return a comparison of the costs of summaries by two models. None: one wrote none."""
     one, two = (measured.get(name, MeasuredSummaries()) for name in (model, other))
     mine, theirs = one.cost_per_call, two.cost_per_call
     if mine is None or not theirs or model == other:

@@ -1,4 +1,4 @@
-"""Receipts of stored compressions, made out anew from what the store has.
+"""Receipts of stored compressions, computed again from the store.
 
 A snapshot keeps only the warnings and what its summary invented. The items are in the messages, and
 those are all still there: what the view showed before the compression, and what it showed after it.
@@ -62,7 +62,7 @@ def read_change(db: Database, key: SessionKey, id: str) -> ViewChange:
 
 
 def base_of(db: Database, key: SessionKey, snapshot: records.Snapshot) -> records.Snapshot | None:
-    """The snapshot whose view was compressed; one that was only worded anew is passed over."""
+    """The snapshot whose view was compressed; one that only changed the text is passed over."""
     found = snapshot
     while found.previous is not None:
         found = snapshots.get(db, key, found.previous)
@@ -114,7 +114,7 @@ class Pair:
     depth: int
     """Its place on its branch; the first is 1."""
     original: Message
-    """As it was said."""
+    """The message as it was stored."""
     before: Message | None
     """None where the view did not show it."""
     after: Message | None
@@ -202,7 +202,7 @@ class MessagePlaces:
     cutoff: int = 0
     """The place of the last message that it covers."""
     shown: frozenset[int] = frozenset()
-    """Of those up to the cutoff, the ones shown as they were said."""
+    """The messages up to the cutoff that are shown unchanged."""
     shortened: frozenset[int] = frozenset()
 
     def state(self, depth: int) -> MessageState:

@@ -478,7 +478,7 @@ def _manifest(
     edits: Mapping[int, EditDraft],
     pointers: Mapping[int, ShownMessage],
 ) -> Iterator[tuple[ManifestEntry, int]]:
-    """Yield what is shown of the covered messages, each with its depth on the branch."""
+    """Yield the manifest entries of the covered messages, each with its depth on the branch."""
     earlier_at = view.summary_at if answer.summary is None and view.summary is not None else None
     for entry in answer.entries:
         if isinstance(entry, SummarizedMessages):

@@ -1,4 +1,4 @@
-"""The engine: opens sessions over a store, and knows who writes summaries."""
+"""The engine: opens sessions over a store, and finds the authors of summaries."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class Engine:
         )
 
     async def settings(self, profile: str | None = None) -> Settings:
-        """The settings that hold where no session or call says otherwise; a profile's, if named."""
+        """Return the settings of all sessions, and those of a profile if one is named."""
         if profile is not None:
             await self.profiles.get(profile)
         return await self.store.read(read_settings, self.static_settings, profile)

@@ -98,7 +98,7 @@ class Models:
         return tuple(map(from_row, await self._store.read(catalog.model_configs)))
 
     async def get(self, id: str) -> ModelConfig:
-        """The config of `provider:model`; one that is asked for the first time is detected."""
+        """Return the config of `provider:model`; the limits of a new model are detected."""
         row = await self._store.read(catalog.model_config, id)
         if row is None:
             row = await self._store.write(_add_or_read, to_row(detect(id)))
@@ -119,13 +119,13 @@ class Models:
         return changed
 
     async def reset(self, id: str) -> ModelConfig:
-        """Go back to what is detected."""
+        """Replace the config by the detected one."""
         detected = detect(id)
         await self._store.write(catalog.put_model_config, to_row(detected))
         return detected
 
     async def learn(self, id: str, window: int, max_output: int | None = None) -> ModelConfig:
-        """Take over what the provider says of a model, except over what a person set."""
+        """Store the provider's limits of a model, except those that a person set."""
         row = await self._store.read(catalog.model_config, id)
         current = None if row is None else from_row(row)
         if current is not None and current.source == "manual":
@@ -145,7 +145,7 @@ class Models:
             await self.learn(id, window)
 
     async def delete(self, id: str) -> None:
-        """Forget a config; it is detected again if it is asked for."""
+        """Delete a config; it is detected again at its next use."""
         await self._store.write(catalog.delete_model_config, id)
 
 
@@ -162,7 +162,7 @@ class Presets:
         self._store = store
 
     async def all(self) -> tuple[Preset, ...]:
-        """The built-in ones, then your own by name; one may say why it can no longer be used."""
+        """Return the built-in presets, then your own by name; a faulty one has its fault."""
         saved = await self._store.read(catalog.settings, PRESETS)
         own = (_read(name, value) for name, value in sorted(saved.items()))
         return (*map(presets.get, presets.BUILT_IN), *own)

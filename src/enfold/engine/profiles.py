@@ -46,7 +46,7 @@ from enfold.strategies.contract import CHEAPEST
 from enfold.summaries import Summarizer
 
 LOCAL = "local"
-"""The summarizer that is used where neither a setting nor a profile says who writes."""
+"""The summarizer that is used if neither a setting nor a profile names one."""
 KEYS = "keys"
 """The scope of the settings in which sealed keys are kept, by profile."""
 
@@ -56,14 +56,14 @@ class StoredProfiles:
     """The stored profiles, their keys and model configs."""
 
     profiles: Mapping[str, Profile | str]
-    """By name; or what is wrong with one."""
+    """The profiles by name; an error in place of a faulty one."""
     sealed: Mapping[str, str]
     configs: Mapping[str, ModelConfig]
     """Of the models that they may ask, as far as somebody configured them."""
 
 
 def read_profiles(db: Database) -> StoredProfiles:
-    """All profiles, with what is needed to ask their models."""
+    """All profiles, with the means to call their models."""
     profiles = {row.name: _profile(row) for row in catalog.profiles(db)}
     ids = {id for each in profiles.values() if isinstance(each, Profile) for id in _models(each)}
     rows = (catalog.model_config(db, id) for id in sorted(ids))
@@ -95,10 +95,10 @@ class Roster:
     used: list[UsageEvent] = field(default_factory=list)
     """Usage of the summaries that were written through it."""
     known_prices: dict[str, Prices | None] = field(default_factory=dict)
-    """Of those who may write, by the name under which they do."""
+    """The prices of the possible authors of summaries, by name."""
 
     def connection(self, profile: Profile, model: str | None = None) -> Connection:
-        """Return the connection to the profile's model; `ConfigError` names what is missing."""
+        """Return the connection to the profile's model; `ConfigError` names a missing part."""
         provider_facts = provider(profile.provider)
         sealed = self.stored.sealed.get(profile.name)
         key = self.keys.find(profile.key, provider_facts, owner=profile.name, sealed=sealed)
@@ -257,7 +257,7 @@ class ListedProfile:
     fault: str = ""
     """Why it cannot be used; empty if it can."""
     notes: tuple[str, ...] = ()
-    """What became of fields that this call gave by another system's names."""
+    """The fields that this call named as another system does, and our names for them."""
 
     @classmethod
     def of(cls, profile: Profile) -> ListedProfile:
@@ -304,7 +304,7 @@ _NAMING_SETTINGS: Mapping[str, str] = {
     "default_profile": "is the default profile",
     "summarizer": "writes all summaries",
 }
-"""Settings that name a profile, and what that makes of it."""
+"""Settings that name a profile, and the resulting use of the profile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,7 +354,7 @@ class Profiles:
         self._summarizers = summarizers
 
     async def all(self) -> tuple[ListedProfile, ...]:
-        """Every profile, by name; one may say why it cannot be used."""
+        """Return every profile, by name; a faulty one has its fault."""
         stored = await self._store.read(read_profiles)
         return tuple(
             ListedProfile(name, each)
@@ -393,7 +393,7 @@ class Profiles:
         return await self.save(name, fields, replace=True)
 
     async def uses(self, name: str) -> ProfileUses:
-        """Return what uses a profile."""
+        """Return the uses of a profile."""
         return await self._store.read(_uses, name)
 
     async def remove(self, name: str, *, force: bool = False) -> None:
@@ -439,7 +439,7 @@ class Profiles:
     async def try_out(
         self, name: str, fields: Mapping[str, Any], key: Secret | None = None
     ) -> ProfileTest:
-        """Ask the model of a profile that is not saved yet; a `GatewayError` says what is wrong."""
+        """Call the model of a profile that is not saved yet; a `GatewayError` has the cause."""
         profile = profiles.read(name, fields)
         if key is None:
             return await self._ask(profile, (await self.roster()).connection(profile))
@@ -455,7 +455,7 @@ class Profiles:
             raise ConfigError(f"profile {name!r}: {error}") from None
 
     async def test(self, name: str) -> ProfileTest:
-        """Ask the profile's model one small question; a `GatewayError` says what is wrong."""
+        """Ask the profile's model one small question; a `GatewayError` has the cause."""
         return await self._ask(await self.get(name), await self.connection(name))
 
     async def _ask(self, profile: Profile, connection: Connection) -> ProfileTest:
@@ -500,7 +500,7 @@ class Profiles:
         return await self._models.get(id)
 
     async def roster(self) -> Roster:
-        """All profiles as they are now, and who writes for them."""
+        """Return all profiles as they are now, and the authors of their summaries."""
         stored = await self._store.read(read_profiles)
         return Roster(stored, self._keys, self._gateway, self._summarizers)
 

@@ -326,7 +326,7 @@ def recognise_history(
     sender: Sender,
     static_settings: Sequence[SettingsLevel],
 ) -> RecognisedHistory:
-    """Return what the store has of the history in the session with that name."""
+    """Return the part of the history that the store has, in the session with that name."""
     session = sessions.find(db, namespace, name) if name is not None else None
     if session is None and sender.session is not None and history.ids:
         session = _linked_session(db, namespace, sender, history)

@@ -1,8 +1,7 @@
-"""The relay: events of this process told to the others that share its database, and theirs here.
+"""The relay: sends the events of this process to the others on its database, and receives theirs.
 
-A notice says what an event says and in which namespace, never what was said in the session. One
-that cannot be sent or received is lost and not repeated: a process that needs to
-know a session's state reads it.
+A notice has the content of an event and its namespace, never text of the session. A notice that
+cannot be sent or received is lost: a process that needs the state of a session reads it.
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ _LONGEST_LIST = 5
 """Warnings or steps that are passed on."""
 _MANY = 1_000
 """Events that wait to be sent; more are not kept while the database is away."""
-_AGAIN_SECONDS = 1.0
+_RETRY_SECONDS = 1.0
 
 _log = logging.getLogger("enfold.engine")
 
 
 class Relay:
-    """Between the events of a process and those of the others."""
+    """Exchanges events with the other processes on the same database."""
 
     def __init__(self, store: Store, events: Events) -> None:
         self._store = store
@@ -46,23 +45,23 @@ class Relay:
         self._stop_forwarding: Callable[[], object] = lambda: None
 
     def start(self) -> None:
-        """Send and hear until `stop`, where there is a way to others."""
+        """Send and receive until `stop`, if the database can notify other processes."""
         if not outbox.can_send(self._store):
             return
         self._stop_forwarding = self._events.forward(self._take)
-        self._tasks = [asyncio.create_task(each) for each in (self._send(), self._hear())]
+        self._tasks = [asyncio.create_task(each) for each in (self._send(), self._receive())]
 
     async def stop(self) -> None:
-        """Send what waits, and hear no more."""
+        """Send the waiting events, and stop receiving."""
         self._stop_forwarding()
         if not self._tasks:
             return
-        sending, hearing = self._tasks
+        sending, receiving = self._tasks
         await self._waiting.put(None)
         await sending
-        hearing.cancel()
+        receiving.cancel()
         with suppress(asyncio.CancelledError):
-            await hearing
+            await receiving
         self._tasks = []
 
     def _take(self, namespace: str, event: Event) -> None:
@@ -80,16 +79,16 @@ class Relay:
             try:
                 await self._store.append(outbox.send, CHANNEL, text)
             except StoreError as error:
-                _log.warning("other processes were not told of %s: %s", event.name, error)
+                _log.warning("other processes did not receive %s: %s", event.name, error)
 
-    async def _hear(self) -> None:
+    async def _receive(self) -> None:
         while True:
             try:
                 async for text in outbox.listen(self._store, CHANNEL):
                     self._repeat(text)
             except StoreError as error:
-                _log.warning("other processes are not heard: %s", error)
-            await asyncio.sleep(_AGAIN_SECONDS)
+                _log.warning("events of other processes are not received: %s", error)
+            await asyncio.sleep(_RETRY_SECONDS)
 
     def _repeat(self, text: str) -> None:
         notice = loads(text) if text else {"process": self._process}
@@ -102,7 +101,7 @@ class Relay:
 
 
 def _short(notice: dict[str, Any]) -> dict[str, Any]:
-    """The payload with what may be long in it cut; a session's name is never cut."""
+    """Return the payload with long fields cut; a session's name is never cut."""
     kept = dict(notice)
     for name in ("reason", "warnings", "steps"):
         if name in notice:

@@ -408,7 +408,7 @@ class Session:
         )
 
     async def messages(self) -> tuple[Message, ...]:
-        """The whole branch as it was said; `history` reads it in pages."""
+        """Return all messages of the branch as they were stored; `history` reads them in pages."""
         rows = await self._store.read(tree.path, self.key)
         return tuple(message_of(row) for row in rows)
 
@@ -522,7 +522,7 @@ class Session:
         return await self._store.write(undo, self.key, state.rows.snapshot.id)
 
     async def regenerate(self, **settings: Any) -> Outcome:
-        """Write the summary in use anew, with the same cutoff."""
+        """Write the summary in use again, with the same cutoff."""
         state, _ = await self._state(settings)
         if state.rows.snapshot is None:
             raise NotFoundError(f"session {self.id!r} has no summary in its view to write again")

@@ -562,7 +562,7 @@ def is_done_since(state: SessionState, request: CallOptions) -> bool:
 def retention_of(
     state: SessionState, model: ModelConfig, limit: int, keep: KeepAmount | None = None
 ) -> Retention:
-    """Return what stays verbatim.
+    """Return the retention: the messages that stay verbatim.
 
     The levels in the order call, session, profile, model, everything that holds for all models.
     If none is set, it is a fifth of `limit` tokens, or the model's recommended tokens if those are

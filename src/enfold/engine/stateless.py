@@ -55,7 +55,7 @@ class CondenseOptions:
     window: int | None = None
     """The model's window: end at or below 60 % of it. None: as small as possible."""
     keep_tokens: int | None = None
-    """Number of recent tokens kept verbatim. None: what the strategy's config says."""
+    """Number of recent tokens kept verbatim. None: the number of the strategy's config."""
     prices: Prices | None = None
     """Prices of the conversation's model, for the savings. None is unknown."""
 

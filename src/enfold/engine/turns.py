@@ -56,7 +56,7 @@ class Answerer:
     gateway: Gateway
     connection: Connection
     profile: str | None = None
-    """The profile's name, for the record of what was used."""
+    """The profile's name, for the record of usage."""
     prices: Prices | None = None
     """None is unknown."""
     system: str = ""

@@ -410,7 +410,7 @@ class ProbeResult:
     in_a_row: float | None
     """The same if 25 words in a row are enough."""
     is_answered: bool
-    """False if recall says that nothing fits."""
+    """False if recall answered "nothing fits"."""
 
 
 async def measure_kinds(
@@ -598,7 +598,7 @@ class _KeptItems:
 
 
 def _kept(summarized: Sequence[Message], view: Sequence[Message]) -> _KeptItems:
-    """Return what a view keeps of messages that are no longer in it."""
+    """Return the content that a view keeps of messages that are no longer in it."""
     standing = set(map(_text, view))
     gone = [message for message in summarized if _text(message) not in standing]
     shown = TextIndex(standing)

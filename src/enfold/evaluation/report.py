@@ -1,4 +1,4 @@
-"""Summing up: the means of what was measured, for people and for programs."""
+"""The report: the means of all measures, for people and for programs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class MethodSummary:
     by_search: float | None
     reachable: float | None
     by_rule: Mapping[str, Reach]
-    """The same by each rule for what counts; the three above are verbatim."""
+    """The same figures by each rule for a present message; the three above are verbatim."""
     items_kept: float | None
     users_kept: float | None
     typed_kept: float | None

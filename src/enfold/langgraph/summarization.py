@@ -52,13 +52,13 @@ class RunningSummary:
     """All that were ever summarized on this branch."""
     last_summarized_message_id: str | None
     first_summarized_message_id: str | None = None
-    """Says, where the branch was cut back, whether its messages can be summarized anew."""
+    """True if the messages of a branch that was cut back can be summarized again."""
 
     def __post_init__(self) -> None:
         self.summarized_message_ids = set(self.summarized_message_ids)
 
     def as_json(self) -> dict[str, Any]:
-        """With nothing in it that JSON cannot say; `from_any` reads it."""
+        """Return the value in plain JSON types; `from_any` reads it."""
         return {
             "summary": self.summary,
             "summarized_message_ids": sorted(self.summarized_message_ids),

@@ -202,7 +202,7 @@ def _fault_against(
     is_short = len(words) < _SHORT * min(request.max_tokens, length)
     required = _MIN_EVIDENCE_IF_SHORT if is_short else _MIN_EVIDENCE
     if source.evidence(found, distinct) < min(required, _MAX_EVIDENCE_SHARE * total):
-        return "the answer says hardly anything of the conversation"
+        return "the answer has hardly anything of the conversation"
     coverage = evidence / (evidence + unknown)
     if is_short and coverage < _MIN_COVERAGE_IF_SHORT:
         return "the answer is short and not about the conversation"

@@ -49,7 +49,7 @@ _opener = build_opener(ProxyHandler({}))
 
 @dataclass(frozen=True, slots=True)
 class RunFigures:
-    """The requests of a time, its compressions, and what they saved."""
+    """The requests of a period, its compressions and their savings."""
 
     requests: int = 0
     compressions: int = 0
@@ -86,7 +86,7 @@ class LocalServer:
         self._replies_before = self._counters().replies
 
     def figures(self) -> RunFigures:
-        """Return what was saved since this object was made."""
+        """Return the savings since this object was made."""
         deadline = monotonic() + _USAGE_SECONDS
         while (counters := self._counters()).replies < counters.requests:
             if monotonic() > deadline:

@@ -1,1 +1,1 @@
-"""The proxy: long conversations of any client go on, because what is sent fits."""
+"""The proxy: keeps the requests of any client inside the model's window."""

@@ -299,7 +299,7 @@ _PRODUCT = re.compile(r"[A-Za-z][\w.+-]{0,39}")
 
 
 def client_name(headers: Mapping[bytes, bytes]) -> str | None:
-    """Return the name of the program that sent these headers; None if they do not tell."""
+    """Return the name of the program that sent these headers; None if it is unknown."""
     for header, pattern, name in _BY_HEADER:
         value = headers.get(header)
         if value is not None and (pattern is None or pattern.search(value.decode("latin-1"))):

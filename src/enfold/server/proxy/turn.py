@@ -155,7 +155,7 @@ class ProxyRequest:
 
 @dataclass(slots=True)
 class ForwardedRequest:
-    """The body to forward, and the facts that the client is told in headers."""
+    """The body to forward, and the facts for the response headers."""
 
     raw: bytes
     decision: ForwardDecision
