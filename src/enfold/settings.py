@@ -137,8 +137,8 @@ class Settings(DescribedModel):
     )
     retention_tokens: int | None = described(
         "Recent tokens kept",
-        "Number of recent tokens kept verbatim. If it is not set, a fifth of the limit stays, or "
-        "the model's value if that is more.",
+        "Number of recent tokens kept verbatim. If it is not set, the model's own value applies "
+        "where that is more than a fifth of the limit.",
         default=None,
         ge=0,
         unit="tokens",
@@ -177,8 +177,8 @@ class Settings(DescribedModel):
     summarizer: str | None = described(
         "Summarizer",
         "The author of summaries: `local`, which needs no model, no key and no network, or the "
-        "name of a profile. If it is not set, the profile in use writes them, or the built-in "
-        "summarizer if there is no profile.",
+        "name of a profile. If it is not set and there is no profile, the built-in summarizer "
+        "writes them.",
         default=None,
         kind="choice",
         expected="a text",
