@@ -23,7 +23,13 @@ from enfold.records import UsageEvent
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+BROWSERS = (
+    "chromium-headless-shell",
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+)
 SERVE = (sys.executable, "-m", "enfold.cli", "serve", "--port", "0", "--sample")
 REPLIES = 24
 """Requests after the summary, on the picture of the dashboard."""
