@@ -88,7 +88,7 @@ def options(places: Sequence[str], series: Sequence[Series], unit: str = "") -> 
         "animation": False,
         "grid": {
             "left": 8,
-            "right": 8,
+            "right": 20,  # half of the last date
             "top": 36 if has_legend else 12,
             "bottom": 8,
             "containLabel": True,
