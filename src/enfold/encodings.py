@@ -160,7 +160,7 @@ _TREES = re.compile(
 _DEEPEST = 40
 """Parts of a path in a tree."""
 _Listed: TypeAlias = tuple[list[str], str]
-"""The parts of a path, and what follows it on its line."""
+"""The parts of a path, and the rest of its line."""
 
 
 def encode_trees(text: str) -> tuple[str, Any] | None:
@@ -519,7 +519,7 @@ _BARE_HIT = re.compile(r"(?=[^\s:]*/)[^\s:]*\.\w+:(?!\d+:)")
 _PATH_FIRST = re.compile(r"\n[^\s:]*[/.][^\s:]*:")
 """A line that may be a hit."""
 _CONTEXT_LINE = re.compile(r"-(?=([0-9]{1,9})-)")
-"""Separator after the path and the number of a line that a search shows beside a hit."""
+"""Separator after the path and number of a neighbouring line of a search hit."""
 _PATH = re.compile(r"(?:/|\./|~/|[\w.@-]+/)[^\s:*?\"'<>|()]*(?<!/)")
 """Of a file: what ends like a folder may be a heading."""
 _START = 40
@@ -611,7 +611,7 @@ _EDGES = re.compile(r"^(?:([\[{])|([\]}])|[\[{].{40,}[\]}])$", re.MULTILINE)
 _FEWEST_ROWS = 3
 _INDENTED: tuple[tuple[Any, bool], ...] = tuple((by, False) for by in (2, 4, "\t", 3, 1))
 _ON_ONE_LINE: tuple[tuple[Any, bool], ...] = ((None, True), (None, False))
-"""The usual ways to write JSON: what lines are indented by, and whether blanks are left out."""
+"""The usual ways to write JSON: the indentation of lines, and True if blanks are left out."""
 _COMPACT = (",", ":")
 
 
@@ -758,7 +758,7 @@ def _rows_as_objects(table: Any) -> Any:
 
 
 def _replaced(value: Any, path: list[Any], change: Any) -> Any:
-    """The value with what stands at the path changed."""
+    """Return the value with `change` applied at the path."""
     if not path:
         return change(value)
     key, *rest = path
@@ -809,7 +809,7 @@ def encode_progress(text: str) -> tuple[str, Any] | None:
 
 
 def decode_progress(text: str, how: Any) -> str:
-    """The text with what was written over."""
+    """Return the text with the overwritten parts."""
     lines = text.split("\n")
     for at, before in how:
         lines[at] = before + lines[at]
@@ -821,7 +821,7 @@ class Encoding:
     """One way to write a text, and back."""
 
     encode: Callable[[str], tuple[str, Any] | None]
-    """The text anew and what the way back needs, as JSON; None where there is nothing to gain."""
+    """Returns the new text and the data to undo it, as JSON; None if nothing is gained."""
     decode: Callable[[str, Any], str]
 
 
@@ -844,7 +844,7 @@ ENCODINGS: Mapping[str, Encoding] = {
 
 
 def encode(name: str, text: str) -> tuple[str, Any] | None:
-    """The text in that encoding and what `decode` needs; None where it does not help."""
+    """Return the encoded text and the data for `decode`; None if it is not shorter."""
     encoding = ENCODINGS[name]
     found = encoding.encode(text)
     if found is None or len(found[0]) > len(text) or encoding.decode(*found) != text:

@@ -79,7 +79,7 @@ class FieldDescription:
     least: float | None = None
     most: float | None = None
     choices: Mapping[str, str] | None = None
-    """The values of a choice, each with its label; empty if they depend on what is stored."""
+    """The values of a choice, each with its label; empty if they depend on stored data."""
     unit: str = ""
     group: str = ""
     unset: str = ""
@@ -353,7 +353,7 @@ def _join_path(place: tuple[Any, ...]) -> str:
 
 
 def _inline(value: Any, definitions: Mapping[str, Any]) -> Any:
-    """Replace references by what they refer to, and leave out defaults that are null."""
+    """Replace references by their targets, and leave out defaults that are null."""
     if isinstance(value, list):
         return [_inline(item, definitions) for item in value]
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""History: one branch of messages, where it may be cut, and what no edit may change.
+"""History: one branch of messages, its legal cut points, and the parts that no edit may change.
 
 The rules that providers enforce are stated here once; no strategy derives them again.
 

@@ -45,7 +45,7 @@ class Form:
     """True if that string escapes all that is not ASCII."""
 
     def bare(self, text: str) -> list[str]:
-        """The lines of a text in this form, without what the form adds."""
+        """Return the lines of a text in this form, without the additions of the form."""
         lines = (json.loads(f'"{text}"') if self.escaped else text).split("\n")
         if self.separator and self.every > 1:
             numbered = re.compile(rf"^\d+{re.escape(self.separator)}")
@@ -122,7 +122,7 @@ class Recipe:
     pieces: tuple[Piece, ...]
     digest: str
     encodings: tuple[tuple[str, Any], ...] = ()
-    """Name and what decoding needs, in the order in which they were applied."""
+    """The names and the data for decoding, in the order in which they were applied."""
 
     def follow(self, shown: str, sources: Sequence[str]) -> str:
         """Return the original; raise `RestoreError` if the result is another text."""
@@ -173,7 +173,7 @@ class PieceSource:
 
 @dataclass(frozen=True, slots=True)
 class Shortening:
-    """A text, what is shown in its place, and how it comes back."""
+    """A text, the text that is shown in its place, and the recipe to restore it."""
 
     original: str
     shown: str
@@ -613,7 +613,7 @@ def _gist(message: Any) -> tuple[str, str]:
 
 
 _Pairs: TypeAlias = set[tuple[str, str]]
-"""Texts that were shortened, and what is shown in their place."""
+"""Texts that were shortened, and the texts that are shown in their place."""
 
 
 def unresolved(

@@ -173,7 +173,7 @@ class Conversation:
     messages: tuple[Message, ...]
     dialect: str = "enfold"
     system: Message | None = None
-    """A system prompt that stands beside the messages; one among them is a message."""
+    """A system prompt that is sent apart from the messages; one among them is a message."""
     tools: tuple[Tool, ...] = ()
     extras: Extras | None = field(default=None, repr=False)
     """The request body it came in. None for a bare array of messages."""

@@ -27,7 +27,7 @@ FALLBACK_MAX_OUTPUT = 4_096
 _REPLY_SHARE = 8
 """The share of a smaller window that is reserved for the reply: one part in so many."""
 LARGEST = 10**12
-"""Far beyond any model, and within what a database column holds."""
+"""Far beyond any model, and small enough for a database column."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ class ShownMessage(NamedTuple):
     depth: int = 0
     """Its place on its branch; the first is 1. 0 where there is no branch."""
     points_to: tuple[str, ...] = ()
-    """The ids of the messages that the edit points to for what it leaves out."""
+    """The ids of the messages that the edit points to for the content that it leaves out."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class View:
 
     @cached_property
     def estimate(self) -> int:
-        """Tokens of what has no exact count."""
+        """Tokens of content without an exact count."""
         return sum([shown.estimate for shown in self.shown])
 
     def messages_for(self, dialect: str) -> tuple[Message, ...]:

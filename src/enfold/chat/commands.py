@@ -54,7 +54,7 @@ ADVICE: Mapping[type[EnfoldError], str] = {
     BadReplyError: "Your message is stored. /retry asks again.",
     GatewayError: "Your message is stored. /retry asks again, /model switches the model.",
 }
-"""Error class -> what the user can do. The row of the nearest base class applies."""
+"""Error class -> advice for the user. The row of the nearest base class applies."""
 
 NOT_COMPRESSED = {
     "kept": "Nothing was summarized: a compression is not due.",
@@ -84,17 +84,17 @@ _COMMAND = re.compile(r"/([A-Za-z?]+)(?:\s+(.*))?", re.DOTALL)
 
 
 def advice(error: EnfoldError) -> str:
-    """Return what the user can do about an error; empty if the error's text says it."""
+    """Return advice about an error; empty if the error's text has it."""
     return next((ADVICE[kind] for kind in type(error).__mro__ if kind in ADVICE), "")
 
 
 def describe_error(error: EnfoldError) -> str:
-    """Return the error's text and what the user can do."""
+    """Return the error's text and the advice."""
     return f"{error}\n{advice(error)}".rstrip()
 
 
 def describe_block(reason: str) -> str:
-    """Return why a session is blocked and what the user can do."""
+    """Return the reason why a session is blocked, and the advice."""
     return f"This session is blocked: {reason}\n{ADVICE[BlockedError]}"
 
 

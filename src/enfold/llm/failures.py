@@ -39,7 +39,7 @@ _CREDENTIALS = frozenset(
 )
 """Errors of the cloud providers' libraries, when the machine has no valid credentials."""
 _SETTINGS = frozenset({"InvalidEndpointConfigurationError", "ParamValidationError"})
-"""Errors of a cloud provider's library about what it was given, before anything is sent."""
+"""Errors of a cloud provider's library about its input, before anything is sent."""
 _PLAIN_CODE = re.compile(r"[A-Za-z][A-Za-z_]{2,59}")
 _FORBIDDEN = 403
 _TOO_LARGE = 413

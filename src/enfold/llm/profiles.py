@@ -212,7 +212,7 @@ class Profile(DescribedModel):
 
     @model_validator(mode="after")
     def _fits_provider(self) -> Profile:
-        """Check options and address against what the provider needs."""
+        """Check options and address against the needs of the provider."""
         facts = provider(self.provider)
         strange = sorted(set(self.options) - set(facts.options))
         if strange:
@@ -325,7 +325,7 @@ _BECAME = {
 
 
 def renaming_notes(fields: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what became of each field that has another system's name."""
+    """Return our name and value for each field that has another system's name."""
     return tuple(f"{name} became {_BECAME[name]}" for name in fields if name in _BECAME)
 
 

@@ -163,7 +163,7 @@ async def summarize_divided(summarizer: ModelSummarizer, request: SummaryRequest
 
 
 _CACHED_PRICE = 0.25
-"""The price of a cached token beside that of another one, where prices are not known."""
+"""The price of a cached token relative to another one, if prices are unknown."""
 
 
 @dataclass(slots=True)

@@ -197,7 +197,7 @@ def _is_far(tokens: int, counted: int) -> bool:
 
 
 def _faults(message: StoredMessage, row: Row) -> Iterator[str]:
-    """Yield what does not fit the message's bytes or its parent."""
+    """Yield the problems of a message: its bytes or its parent do not fit."""
     if digest(message.body) != message.digest:
         yield "its bytes no longer match its digest"
     if row["parent_key"] is not None and message.parent is None:
@@ -230,7 +230,7 @@ def _check_snapshots(db: Database, session: SessionKey, check: SessionCheck) -> 
 
 
 def _place_faults(db: Database, row: Row) -> Iterator[str]:
-    """Yield what does not fit the messages that a snapshot was made for."""
+    """Yield the problems of a snapshot: its messages do not fit."""
     for name, id in (("cutoff", "message_cutoff_id"), ("parent", "parent_message_id")):
         if row[id] is None and row["kind"] != "summary":
             continue
@@ -247,7 +247,7 @@ def _place_faults(db: Database, row: Row) -> Iterator[str]:
 
 
 def _manifest_faults(db: Database, session: SessionKey, row: Row) -> Iterator[str]:
-    """Yield what does not fit the entries of a snapshot's manifest."""
+    """Yield the problems of the entries of a snapshot's manifest."""
     try:
         loads(row["content_json"])
         manifest = manifest_from_json(row["manifest"])

@@ -121,7 +121,7 @@ def keys_of(db: Database, session: SessionKey, ids: Sequence[str]) -> dict[str, 
 
 
 def _require(found: dict[str, Found], ids: Sequence[str]) -> dict[str, Found]:
-    """Return what was found by id; raise `NotFoundError` if an id is missing."""
+    """Return the rows by id; raise `NotFoundError` if an id is missing."""
     for id in ids:
         if id not in found:
             raise message_not_found(id)

@@ -62,7 +62,7 @@ _LONG_SENTENCE = 40
 _EXCERPT = 2 / 3
 """The least share of a text's words that are in one sentence of the input if it is an excerpt."""
 _FEW_WORDS = 12
-"""Words of a text whose variety says nothing."""
+"""Words of a text that is too short to judge by the variety of its words."""
 _STEM = 5
 """Letters. Longer words with the same beginning count as the same word in another form."""
 

@@ -27,7 +27,7 @@ _MAX_WHOLE_LENGTH = 3
 _MAX_QUESTIONS = 4
 """Questions in one text that are answered separately."""
 VAGUE_PART = 0.6
-"""The weight of a word that can be said of anything, relative to others."""
+"""The weight of a word that fits any subject, relative to others."""
 _SIMILAR_PART, _MIN_SIMILARITY, _MAX_SIMILAR = 0.15, 0.4, 3
 """The weight of a word that is similar to one of the question, the least similarity, and the number
 of such words for each word of the question."""
@@ -95,7 +95,7 @@ def _is_border(word: str) -> bool:
 
 
 def vague_phrases(question: str) -> frozenset[Phrase]:
-    """Return the phrases of words that can be said of anything, such as "advantage"."""
+    """Return the phrases of words that fit any subject, such as "advantage"."""
     words = texts_of_terms(_plain(question))
     faults = _lists().fault_words  # the output of most programs has one of them
     return frozenset(_prefix(word) for word in words if word in faults or _is_vague(word))

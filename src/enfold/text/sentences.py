@@ -157,7 +157,7 @@ def phrases(line: str) -> list[TextPiece]:
 
 
 def in_runs(found: Iterable[TextPiece]) -> Iterator[TextPiece]:
-    """Yield the pieces; neighbouring sentences of a line are joined until they say enough."""
+    """Yield the pieces; neighbouring sentences of a line are joined until they are long enough."""
     run: TextPiece | None = None
     for piece in found:
         if run is None:
@@ -311,7 +311,7 @@ def unspaced_cues(text: str) -> int:
 
 
 def corrects(text: str) -> bool:
-    """Return True if a text says that something is otherwise than before."""
+    """Return True if a text corrects an earlier statement."""
     words = texts_of_terms(text)
     if not _correction_words().isdisjoint(words):
         return True

@@ -63,7 +63,7 @@ _TURN_POWER = 0.4
 _NUMBER_POWER = 0.7
 """The same for its numbers, dates and amounts."""
 _FRAGMENT = 0.1
-"""A few words of a long turn, which say little without those before and after."""
+"""A few words of a long turn, which are hard to understand without their neighbours."""
 _EMPTY_TURN = 0.01
 """A short turn such as "Sorry, go ahead."."""
 _TELLING = 3
@@ -216,7 +216,7 @@ def _turn_factor(reading: Reading, length: int) -> float:
 
 
 def is_aside(unit: SummaryUnit) -> bool:
-    """Return True for what its speaker marks as beside the point, without an exact item."""
+    """Return True for a unit that its speaker marks as off the subject, without an exact item."""
     reading = unit.reading
     return bool(reading.cues & Cue.ASIDE) and not reading.items and not reading.cues & _DECISIVE
 
