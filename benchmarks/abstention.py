@@ -12,6 +12,8 @@ without them.
 The set `agents` has sessions of coding agents and the questions that `agent_recall.py` generates
 from their structure. A session is asked some of its own questions, and some of sessions of other
 projects. These are unanswerable if no message has one of the words that they name.
+
+All conversations that are not in Chinese are also asked the questions of `EVERYDAY`.
 """
 
 from __future__ import annotations
@@ -37,11 +39,40 @@ from enfold.text.words import texts_of_terms
 KINDS = (("university", r"B\w+\d"), ("product", r"(?:ES|IS|TS)\d"), ("parliament", r"[a-z]+_\d"))
 TOKENS = 1_500
 AGENTS = "agents"
+EVERYDAY = (
+    "What did my sister Clara say about the wedding?",
+    "How long did I stay in Lisbon?",
+    "What is the name of my dog?",
+    "When did I buy the electric guitar?",
+    "How much did the new laptop cost?",
+    "Which airline did I fly with to Toronto?",
+    "What did the doctor say about my knee?",
+    "Where did I park the car at the airport?",
+    "How many fish are there in my 30-gallon tank?",
+    "What did Marcus give me for Christmas?",
+    "When is my dentist appointment?",
+    "Which restaurant did we go to on our anniversary?",
+    "What is my grandmother's recipe for apple pie?",
+    "How many kilometres did I run in the marathon?",
+    "What colour did we paint the kitchen?",
+    "Which university does my cousin attend?",
+    "What was the score of the football match?",
+    "When does my lease end?",
+    "What is the password of the wifi in the office?",
+    "How did the interview at Siemens go?",
+    "Which tent did I buy for the camping trip in Norway?",
+    "What did the landlord say about the broken heater?",
+    "How old is my nephew Oliver?",
+    "Which chapter of the thesis did I finish in March?",
+)
+"""Questions about things that no conversation mentions, written before they were asked."""
 SESSIONS, SHORTEST, OF_OWN = 12, 8, 6
 """Sessions of each file of agents, messages of the shortest one, and own questions of each."""
 _NAMED = re.compile(r"(?:change in|we ran|up with|regarding|about) (.*)\?")
 """The part of a generated question that names something."""
 OWN, FOREIGN, UNANSWERABLE = "itself", "another kind", "another kind, unanswerable"
+UNSAID = "everyday things"
+KINDS_ASKED = (OWN, FOREIGN, UNANSWERABLE, UNSAID)
 ANSWERABLE: dict[tuple[str, str, int], str] = {
     ("cn_张曼婷", "cn_陈阳", 3): "the topics of 30 April: a film, and what films give one",
     ("cn_孙悦", "cn_陈阳", 3): "the topics of 30 April: a journey, and places for photographs",
@@ -157,7 +188,8 @@ async def _measure(name: str, number: int) -> list[tuple[str, str, bool]]:
         async with enfold.open("sqlite:///:memory:") as engine:
             session = await engine.session(case.id, model="openai:gpt-5")
             await session.append(*case.messages)
-            for question, kinds in asked:
+            unsaid = () if "/cn_" in case.id else EVERYDAY
+            for question, kinds in (*asked, *((each, (UNSAID,)) for each in unsaid)):
                 fits = (await session.recall(question, tokens=TOKENS)).fits
                 rows += [(half_of[case.id], kind, fits) for kind in kinds]
     return rows
@@ -173,7 +205,7 @@ def main() -> None:
     rows: list[dict[str, Any]] = []
     for name in options.sets:
         measured = asyncio.run(_measure(name, options.foreign))
-        for half, about in itertools.product(("all", "reporting"), (OWN, FOREIGN, UNANSWERABLE)):
+        for half, about in itertools.product(("all", "reporting"), KINDS_ASKED):
             fits = [each for of, kind, each in measured if kind == about and half in {"all", of}]
             if not fits or (about == UNANSWERABLE and name == "qmsum"):
                 continue
