@@ -128,7 +128,7 @@ class Settings(DescribedModel):
         default="block",
         group="When to compress",
         choices={
-            "block": "Hold the request back until you decide",
+            "block": "Hold the request back",
             "local": "Let the built-in summarizer write the summary",
             "truncate": "Leave out old content and report it",
             "pass": "Send the request unchanged",

@@ -41,6 +41,16 @@ async def test_help_shows_quotation_marks_and_placeholders_fit_their_fields(visi
     assert cut_off == []
 
 
+async def test_the_fields_of_all_settings_are_in_one_column(visit: Visit) -> None:
+    page = await visit("/settings")
+    await page.get_by_text("Advanced", exact=True).first.click()
+    names = ("Threshold", "Early mark", "Trigger ratio", "Maximum tokens", "Recent tokens kept")
+    fields = [page.get_by_role("textbox", name=name, exact=True) for name in names]
+    await expect(fields[3]).to_be_visible()
+    boxes = [await field.bounding_box() for field in fields]
+    assert len({round(box["x"]) for box in boxes if box}) == 1
+
+
 async def test_a_threshold_is_checked_kept_explained_and_put_back(
     visit: Visit, api: SettingsApi
 ) -> None:

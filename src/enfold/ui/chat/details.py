@@ -144,7 +144,7 @@ class SessionDetails:
             with fact("From the cache"):
                 share = cache_share(self._usage)
                 figures.unknown(_UNKNOWN_SHARE) if share is None else figures.share(share)
-            with fact("Standing"):
+            with fact("Messages that stay"):
                 tokens = sum(each.tokens for each in standing)
                 words = f"{number(len(standing), 'message')}, {tokens:,} tokens"
                 button = ui.button(words, on_click=self._pins.open_list).props("flat dense no-caps")
