@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from enfold.errors import ConfigError
-from enfold.llm.costs import Longer, Prices, prices
+from enfold.llm.costs import BilledTokens, Longer, Prices, cost_of, prices
 
 NOW = datetime(2026, 1, 15, 12, tzinfo=UTC)
 
@@ -63,6 +63,18 @@ def test_prices_of_a_profile_win() -> None:
     assert found == Prices(1.0, 0.6, 0, 0.075)
     assert prices("acme", "unheard-of", {"inputPrice": 0.2}) == Prices(0.2)
     assert prices("acme", "unheard-of", Prices(0, 0)) == Prices(0, 0)
+
+
+def test_a_cached_token_never_costs_more_than_the_profiles_lower_input() -> None:
+    cheap = prices("openai", "gpt-4o", {"inputPrice": 1.0}, at=NOW)
+    assert cheap == Prices(1.0, 10)
+    assert cost_of(cheap, BilledTokens(cache_reads=1_000_000)).total == 1.0
+    listed = prices("anthropic", "claude-sonnet-4-5", {"inputPrice": 3.0}, at=NOW)
+    assert listed is not None
+    assert (listed.cache_writes, listed.cache_reads) == (3.75, 0.3)
+    reduced = prices("anthropic", "claude-sonnet-4-5", {"inputPrice": 1.0}, at=NOW)
+    assert reduced is not None
+    assert (reduced.cache_writes, reduced.cache_reads) == (None, 0.3)
 
 
 def test_a_profiles_price_holds_at_every_length() -> None:

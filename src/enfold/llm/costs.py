@@ -162,12 +162,26 @@ def _reached(entry: ModelPrice, mark: int | None) -> Prices:
 
 def _over(found: Prices, own: Prices) -> Prices:
     """Return the library's prices, replaced by a profile's own ones at every length."""
-    overrides = {name: value for name in NAMES if (value := getattr(own, name)) is not None}
     longer = own.longer or tuple(
-        Longer(each.above, replace(each.prices, **overrides)) for each in found.longer
+        Longer(each.above, _replaced(each.prices, own)) for each in found.longer
     )
-    plain = replace(found, **overrides, longer=())
+    plain = replace(_replaced(found, own), longer=())
     return replace(plain, longer=tuple(each for each in longer if each.prices != plain))
+
+
+def _replaced(found: Prices, own: Prices) -> Prices:
+    """Return the library's prices of one length, replaced by a profile's own ones.
+
+    Below the library's input price its cache prices that are higher than the profile's input price
+    do not hold: such tokens cost as much as other input then.
+    """
+    given = {name: value for name in NAMES if (value := getattr(own, name)) is not None}
+    dropped = dict.fromkeys(
+        name
+        for name in ("cache_writes", "cache_reads")
+        if own.input is not None and own.input < min(found.input or 0, getattr(found, name) or 0)
+    )
+    return replace(found, **{**dropped, **given})
 
 
 _LARGEST_REPLY = 64_000
