@@ -97,6 +97,16 @@ async def test_a_bad_setting_of_the_surroundings_is_one_line_and_the_default_hol
         assert (await engine.settings()).threshold == 0.8
     (line,) = caplog.messages
     assert line.startswith("strategy_config.truncation.nonsense: unknown field")
+    monkeypatch.setenv("ENFOLD_STRATEGY_CONFIG", "{}")
+    monkeypatch.setenv("ENFOLD_STRATEGY", "magic")
+    monkeypatch.setenv("ENFOLD_PROFILE_THRESHOLDS", '{"fast": 60, "slow": 500}')
+    caplog.clear()
+    async with enfold.open(f"sqlite:///{tmp_path / 'a.db'}") as engine:
+        assert (await engine.settings()).profile_thresholds["fast"] == 60
+    strategy, threshold = caplog.messages
+    assert strategy.startswith("no strategy 'magic'")
+    assert strategy.endswith("native is used instead")
+    assert threshold.startswith("profile_thresholds.slow: 500 is neither")
 
 
 OTHER_SYSTEM = """

@@ -41,6 +41,8 @@ MIN_CONDENSE_THRESHOLD = 5
 """The lowest threshold that a profile may have, in percent."""
 MAX_CONDENSE_THRESHOLD = 100
 """The highest threshold that a profile may have, in percent."""
+INHERIT = -1
+"""A profile's threshold that leaves it to the model and the settings."""
 TOKEN_BUFFER_PERCENTAGE = 0.1
 """Share of the window that the hard guard leaves free beside the reply."""
 DEFAULT_MAX_TOKENS = 8_192
@@ -308,7 +310,7 @@ def resolve_threshold(
 
 
 def _share_of_profile(percent: float | None) -> tuple[float | None, str]:
-    if percent is None or percent == -1:
+    if percent is None or percent == INHERIT:
         return None, ""
     try:
         return threshold_share(percent), ""

@@ -57,6 +57,22 @@ class DescribedModel(BaseModel):
             return [cls._whole_numbers(item) for item in value]
         return int(value) if isinstance(value, float) and value.is_integer() else value
 
+    @field_validator("*", mode="before")
+    @classmethod
+    def _storable_texts(cls, value: Any) -> Any:
+        """Refuse texts that a database cannot store and a model cannot be sent."""
+        if isinstance(value, str) and not _is_storable(value):
+            raise ValueError("U+0000 and half surrogate pairs cannot be stored")
+        return value
+
+
+def _is_storable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return "\0" not in text
+
 
 class CamelModel(DescribedModel):
     """A described model that is written in camel case; snake case is read too."""

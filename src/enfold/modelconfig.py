@@ -90,6 +90,17 @@ class ModelConfig:
         reply = min(self.max_output, window // _REPLY_SHARE)
         return replace(self, max_input=min(self.max_input, window - reply), max_output=reply)
 
+    def stating(self, window: int | None = None, output: int | None = None) -> ModelConfig:
+        """Return the config with limits that a person stated: the window, the longest reply."""
+        whole = self.max_input + self.max_output if window is None else window
+        reply = min(self.max_output, whole // 2) if output is None else output
+        if reply >= whole:
+            raise ConfigError(
+                f"model {self.id}: the longest reply is {reply}, expected less than its window, "
+                f"which is {whole}"
+            )
+        return replace(self, max_input=whole - reply, max_output=reply, source="manual")
+
     @property
     def limits(self) -> Limits:
         """For the budget."""

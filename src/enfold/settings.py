@@ -15,6 +15,7 @@ from difflib import get_close_matches
 from functools import cache, lru_cache
 from hashlib import blake2b
 from importlib import metadata
+from math import isfinite
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -395,8 +396,11 @@ class Settings(DescribedModel):
     @field_validator("profile_thresholds")
     @classmethod
     def _numbers_by_profile(cls, value: Mapping[str, Any]) -> Mapping[str, Any]:
-        if not all(isinstance(each, int | float) for each in value.values()):
-            raise ValueError("no numbers")
+        # A percentage out of bounds is accepted here: it is ignored with a note where it was
+        # stored, so that it does not take the other profiles' thresholds with it.
+        for each in value.values():
+            if not isinstance(each, int | float) or isinstance(each, bool) or not isfinite(each):
+                raise ValueError("no numbers")
         return dict(value)
 
     @field_validator("proxy_recall", mode="before")
@@ -461,18 +465,29 @@ class SettingValue:
     level: str
     """`call`, `session`, `profile`, `database`, `config file`, `environment` or `default`."""
     note: str = ""
-    """Which name of another system this call gave for it; empty if it gave none."""
+    """Which name of another system a file or this call gave for it; empty if none did."""
 
 
-def setting_values(settings: Settings, given: Iterable[str] = ()) -> dict[str, SettingValue]:
+def setting_values(
+    settings: Settings,
+    given: Iterable[str] = (),
+    levels: Iterable[tuple[str, Mapping[str, Any]]] = (),
+) -> dict[str, SettingValue]:
     """Return every setting by name, with the level that set it.
 
-    A setting that was given by another system's name has a note.
+    A setting has a note if this call gave it by another system's name, or if that is its name in
+    the level of `levels` that set it.
     """
     notes: dict[str, list[str]] = {}
-    for name in given:
-        if note := renaming_note(name):
-            notes.setdefault(check(name, None)[0], []).append(note)
+    for level, names in ((None, given), *levels):
+        for name in names:
+            note = renaming_note(name)
+            if note is None:
+                continue
+            setting, _ = check(name, None)
+            # Each strategy has a config of its own, so that another level may have set one too.
+            if level in (None, settings.sources[setting]) or setting == "strategy_config":
+                notes.setdefault(setting, []).append(note)
     return {
         name: SettingValue(
             getattr(settings, name), settings.sources[name], "; ".join(notes.get(name, ()))
@@ -493,6 +508,37 @@ def check(name: str, value: Any) -> tuple[str, Any]:
     """
     is_number = value is None or isinstance(value, int | float)
     return _check_number(name, value) if is_number else _check(name, value)
+
+
+def change(stored: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values that a level has after a change, by our names; None is unset.
+
+    A name of one strategy's config leaves the configs of the other strategies.
+    """
+    values = dict(stored)
+    for name, value in given.items():
+        setting, checked = check(name, value)
+        if name in CONFIG_ALIASES:
+            others = dict(values.get(setting) or {})
+            others.pop(CONFIG_ALIASES[name], None)
+            checked = {**others, **(checked or {})} or None
+        elif setting == "profile_thresholds":
+            check_thresholds(checked or {})
+        values[setting] = checked
+    return values
+
+
+def check_thresholds(thresholds: Mapping[str, float]) -> None:
+    """Raise `ConfigError` that names the first profile whose threshold is out of bounds."""
+    for profile, percent in thresholds.items():
+        if percent == budget.INHERIT:
+            continue
+        try:
+            budget.threshold_share(percent)
+        except ConfigError as error:
+            raise ConfigError(
+                f"profile_thresholds.{profile}: {error}, nor {budget.INHERIT} to inherit"
+            ) from None
 
 
 def _check(name: str, value: Any) -> tuple[str, Any]:

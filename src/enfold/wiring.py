@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -61,11 +61,7 @@ async def open_engine(
     )
     ignored: list[str] = []
     settings = config.resolve(static_settings, ignored)
-    try:
-        check_strategies({"strategy_config": settings.strategy_config})
-    except ConfigError as error:
-        ignored.append(f"{error}; the defaults of this strategy apply")
-    for note in ignored:
+    for note in (*ignored, *_faults(settings)):
         _log.warning("%s", note)
     by_name = {LOCAL: LocalSummarizer(), **(summarizers or {})}
     address = url or config.database_url()
@@ -100,6 +96,26 @@ async def open_engine(
             stop_listening()
             await queue.stop()
             await relay.stop()
+
+
+def _faults(settings: Settings) -> Iterator[str]:
+    """Yield what is wrong with valid values, and what applies instead."""
+    checks: Sequence[tuple[Callable[[], None], str]] = (
+        (partial(check_strategies, {"strategy": settings.strategy}), f"{NATIVE} is used instead"),
+        (
+            partial(check_strategies, {"strategy_config": settings.strategy_config}),
+            "the defaults of this strategy apply",
+        ),
+        (
+            partial(config.check_thresholds, settings.profile_thresholds),
+            "the general threshold applies",
+        ),
+    )
+    for check, instead in checks:
+        try:
+            check()
+        except ConfigError as error:
+            yield f"{error}; {instead}"
 
 
 def local_summarizer() -> Summarizer:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from enfold.settings import fields
@@ -94,3 +97,17 @@ def test_a_name_of_another_system_says_what_became_of_it(stored: Enfold) -> None
     outcome = stored("settings", "set", "autoCondenseContextPercent", "80")
     assert "autoCondenseContextPercent became threshold" in outcome.stderr_text
     stored("settings", "set", "autoCondenseContextPercent", "abc").refused("expected 0.05 to 1")
+
+
+def test_a_name_of_another_system_in_a_file_is_named_with_its_value(
+    stored: Enfold, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "other.toml"
+    file.write_text("autoCondenseContextPercent = 60\n[nativeConfig]\nstyle = 'code'\n")
+    monkeypatch.setenv("ENFOLD_CONFIG", str(file))
+    listed = stored("settings").text
+    note = "config file: autoCondenseContextPercent became threshold, as a share"
+    assert any(note in line and "0.6" in line for line in listed.splitlines())
+    assert "nativeConfig became the config of native" in listed
+    shown = json.loads(stored("settings", "set", "threshold", "0.7", "--json").out)
+    assert (shown["threshold"]["source"], shown["threshold"]["note"]) == ("database", "")

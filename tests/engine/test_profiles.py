@@ -582,3 +582,21 @@ async def test_a_profile_in_the_names_of_another_system(tmp_path: Path) -> None:
                 await engine.profiles.save("mine", {**both, "autoCondenseContextPercent": percent})
         assert (await engine.profiles.set_threshold("fast", 55)).threshold == 55
         assert (await engine.profiles.get("fast")).own_prices == Prices(1, 2)
+
+
+async def test_a_profile_with_impossible_limits_or_prices_is_not_stored(engine: Engine) -> None:
+    tiny = {"provider": "compatible", "model": "tiny", "base_url": "http://127.0.0.1:9"}
+    for change, words in (
+        ({"contextWindow": 10**30}, "max_input"),
+        ({"maxOutputTokens": 10**9}, "longest reply"),
+        ({"inputPrice": 1e300}, "prices.input: expected 1,000,000 or less"),
+        ({"profileThresholds": {"other": 500}}, "profileThresholds.other: expected 5"),
+        ({"profileThresholds": 5}, "profileThresholds: expected percentages by profile"),
+        ({"settings": {"preset": "gone"}}, "settings: no preset 'gone'"),
+    ):
+        with pytest.raises(ConfigError, match=words):
+            await engine.profiles.save("tiny", {**tiny, **change})
+    assert await engine.profiles.all() == ()
+    await engine.profiles.save("tiny", {**tiny, "contextWindow": 6_000.0})
+    config = await engine.models.get("compatible:tiny")
+    assert config.max_input + config.max_output == 6_000

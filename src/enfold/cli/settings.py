@@ -10,11 +10,11 @@ from cyclopts import App, Parameter
 from enfold.amounts import number
 from enfold.cli.files import open_input, put_value
 from enfold.cli.screen import Db, Json, Out, put_json, put_table, say
+from enfold.engine import Engine
 from enfold.errors import ConfigError
 from enfold.jsontext import dump_text
 from enfold.settings import (
     LEVELS,
-    Settings,
     check,
     fields,
     parse_value,
@@ -35,7 +35,7 @@ Name: TypeAlias = Annotated[str, Parameter(help=f"The setting: {', '.join(fields
 async def list_settings(*, db: Db = None, json: Json = False) -> None:
     """List all settings with their values and sources."""
     async with open_engine(db) as engine:
-        _show(await engine.settings(), json=json)
+        await _show(engine, json=json)
 
 
 @app.command(name="set")
@@ -52,7 +52,7 @@ async def set_setting(
         await engine.set(name, parse_value(value))
         if note := renaming_note(name):
             say(note)
-        _show(await engine.settings(), json=json, only=name)
+        await _show(engine, json=json, only=name)
 
 
 @app.command
@@ -60,19 +60,22 @@ async def unset(name: Name, /, *, db: Db = None, json: Json = False) -> None:
     """Remove a value, so that the setting is inherited again."""
     async with open_engine(db) as engine:
         await engine.set(name, None)
-        _show(await engine.settings(), json=json, only=name)
+        await _show(engine, json=json, only=name)
 
 
-def _show(settings: Settings, *, json: bool, only: str | None = None) -> None:
+async def _show(engine: Engine, *, json: bool, only: str | None = None) -> None:
     """Print all settings, or the one that was changed."""
-    found = setting_values(settings)
+    found = setting_values(await engine.settings(), levels=engine.static_settings)
     if only is not None:
         changed, _ = check(only, None)
         found = {changed: found[changed]}
     if json:
         put_json(found)
         return
-    rows = [(name, _typed(each.value), each.level) for name, each in found.items()]
+    rows = [
+        (name, _typed(each.value), f"{each.level}: {each.note}" if each.note else each.level)
+        for name, each in found.items()
+    ]
     title = f"settings; the first source with a value wins: {', '.join(LEVELS)}"
     put_table(title, ("setting", "value", "from"), rows)
 

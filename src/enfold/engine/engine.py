@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from enfold.engine.state import (
     CallOptions,
     RecentViews,
     SettingsLevel,
-    check_strategies,
+    check_changes,
     read_settings,
 )
 from enfold.errors import CompressionError, NotFoundError, facts
@@ -155,20 +155,21 @@ class Engine:
 
     async def set(self, name: str, value: Any) -> None:
         """Set a setting for all sessions, from the next decision on; None unsets it."""
-        setting, checked = known_settings.check(name, value)
-        check_strategies({setting: checked})
-        if setting == "preset" and checked is not None:
-            await self.presets.get(checked)
-        if name in known_settings.CONFIG_ALIASES:
-            # A name of one strategy's config leaves the configs of the others.
-            stored = (await self.store.read(catalog.settings, "global")).get(setting) or {}
-            strategy = known_settings.CONFIG_ALIASES[name]
-            others = {each: value for each, value in stored.items() if each != strategy}
-            checked = {**others, **(checked or {})} or None
-        if checked is None:
-            await self.store.write(catalog.delete_setting, "global", setting)
-        else:
-            await self.store.write(catalog.put_setting, "global", setting, checked)
+        await self.change_settings({name: value})
+
+    async def change_settings(self, changes: Mapping[str, Any]) -> None:
+        """Set several settings for all sessions; if one value is wrong, none is set."""
+        await self.store.write(_change_settings, changes)
+
+
+def _change_settings(db: Database, changes: Mapping[str, Any]) -> None:
+    check_changes(db, changes)
+    stored = catalog.settings(db, "global")
+    for name, value in known_settings.change(stored, changes).items():
+        if value is None:
+            catalog.delete_setting(db, "global", name)
+        elif value != stored.get(name):
+            catalog.put_setting(db, "global", name, value)
 
 
 def _find_or_create(

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from enfold.amounts import CallUsage, number
 from enfold.engine.models import Models
-from enfold.engine.state import ClientModel, check_strategies
+from enfold.engine.state import ClientModel, check_changes
 from enfold.errors import ConfigError, GatewayError, NotFoundError, SummaryError
 from enfold.llm import profiles
 from enfold.llm.calls import Call, Connection, Gateway, Secret
@@ -36,9 +36,9 @@ from enfold.llm.profiles import (
 from enfold.llm.providers import PROVIDERS, provider
 from enfold.llm.summarizer import ModelSummarizer, PrefixSummarizer, cost_of_call
 from enfold.messages import Message, Text
-from enfold.modelconfig import ModelConfig, from_row
+from enfold.modelconfig import ModelConfig, from_row, to_row
 from enfold.records import ProfileRow, UsageEvent
-from enfold.settings import Settings, check
+from enfold.settings import Settings
 from enfold.store import catalog, sessions
 from enfold.store.database import Database
 from enfold.store.store import Store
@@ -372,19 +372,8 @@ class Profiles:
         profile = profiles.read(name, fields)
         if name in {*self._summarizers, CHEAPEST}:
             raise ConfigError(f"name: {name!r} is the name of a summarizer; choose another")
-        try:
-            check_strategies(dict(check(key, value) for key, value in profile.settings.items()))
-        except ConfigError as error:
-            raise ConfigError(f"settings: {error}") from None
         limits = profiles.model_limits(fields)
-        await self._store.write(_save, profile, replace=replace)
-        if limits:
-            current = await self._models.get(profile.id)
-            output = limits.get("output", current.max_output)
-            window = limits.get("window", current.max_input + current.max_output)
-            await self._models.edit(
-                profile.id, max_input=max(1, window - output), max_output=output
-            )
+        await self._store.write(_save, profile, limits, replace=replace)
         return profile
 
     async def set_threshold(self, name: str, percent: float | None) -> Profile:
@@ -520,7 +509,12 @@ def _get(stored: StoredProfiles, name: str) -> Profile:
     raise NotFoundError(f"no profile {name!r}; available: {there}")
 
 
-def _save(db: Database, profile: Profile, *, replace: bool) -> None:
+def _save(db: Database, profile: Profile, limits: Mapping[str, int], *, replace: bool) -> None:
+    """Store a profile and the limits that it states for its model."""
+    try:
+        check_changes(db, profile.settings)
+    except (ConfigError, NotFoundError) as error:
+        raise ConfigError(f"settings: {error}") from None
     stored = read_profiles(db)
     if not replace and profile.name in stored.profiles:
         raise ConfigError(f"name: there is a profile {profile.name!r} already; replace it")
@@ -528,6 +522,10 @@ def _save(db: Database, profile: Profile, *, replace: bool) -> None:
     if condensing not in (None, profile.name, *stored.profiles):
         raise ConfigError(f"condensing_profile: there is no profile {condensing!r}")
     catalog.put_profile(db, profile.name, profile.as_json())
+    if limits:
+        row = catalog.model_config(db, profile.id)
+        current = detect(profile.id) if row is None else from_row(row)
+        catalog.put_model_config(db, to_row(current.stating(**limits)))
 
 
 def _uses(db: Database, name: str) -> ProfileUses:

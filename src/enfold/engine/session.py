@@ -27,7 +27,7 @@ from enfold.engine.state import (
     RecentView,
     SessionState,
     as_messages,
-    check_strategies,
+    check_changes,
     decide_for,
     drafts,
     is_done_since,
@@ -62,7 +62,7 @@ from enfold.receipt import Receipt, RestorableBy
 from enfold.records import CURRENT_TIP, AppendPlace, MessageDraft, SearchScope, SessionUpdate
 from enfold.refill import shortened_to
 from enfold.retention import requested_tokens, split
-from enfold.settings import Settings, check
+from enfold.settings import Settings, change
 from enfold.standing_instructions import StandingMessages, Why, find_standing
 from enfold.store import catalog, outbox, sessions, snapshots, tree
 from enfold.store.database import Database
@@ -576,14 +576,7 @@ class Session:
 
     async def configure(self, *, title: str | None = None, **settings: Any) -> None:
         """Give the session a title, or settings of its own; None unsets one."""
-        record = await self.record()
-        given = dict(check(name, value) for name, value in settings.items())
-        check_strategies(given)
-        if given.get("preset") is not None:
-            await self._engine.presets.get(given["preset"])
-        kept = {k: v for k, v in {**record.settings, **given}.items() if v is not None}
-        changes = SessionUpdate(title=title, settings=kept)
-        await self._store.write(sessions.update, self.key, changes)
+        await self._store.write(_configure, self.key, title, settings)
 
     async def settings(self) -> Settings:
         """Return the settings in force for the session, each with the level that set it."""
@@ -806,6 +799,15 @@ class Session:
         )
         allowed = decision.threshold_tokens - sent.estimate
         return await compute_async(pipeline.with_reachable_goal, request, allowed)
+
+
+def _configure(
+    db: Database, key: records.SessionKey, title: str | None, changes: Mapping[str, Any]
+) -> None:
+    check_changes(db, changes)
+    changed = change(sessions.get(db, key).settings, changes)
+    kept = {name: value for name, value in changed.items() if value is not None}
+    sessions.update(db, key, SessionUpdate(title=title, settings=kept))
 
 
 def _shows(message: Message, reference: str) -> bool:

@@ -51,7 +51,7 @@ from enfold.records import (
     ViewRows,
 )
 from enfold.retention import RECENT_MESSAGES_RATIO, Measure, Retention
-from enfold.settings import ALIASES, Settings, resolve, retention_policy
+from enfold.settings import ALIASES, Settings, change, resolve, retention_policy
 from enfold.store import catalog, sessions, snapshots, tree
 from enfold.store import snapshots as views
 from enfold.store.database import Database
@@ -726,6 +726,14 @@ def _laid_over(preset: Preset, given: Mapping[str, Any]) -> dict[str, Any]:
             **(configs if isinstance(configs, Mapping) else {}),
         },
     }
+
+
+def check_changes(db: Database, given: Mapping[str, Any]) -> None:
+    """Raise an error if a level cannot be given these settings."""
+    changes = change({}, given)
+    check_strategies(changes)
+    if changes.get("preset") is not None:
+        find_preset(db, changes["preset"])
 
 
 def check_strategies(given: Mapping[str, Any]) -> None:

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 from pydantic import ValidationError, ValidationInfo, field_validator, model_validator
 
 from enfold.amounts import add
-from enfold.budget import threshold_share
+from enfold.budget import INHERIT, threshold_share
 from enfold.errors import (
     AuthenticationError,
     ConfigError,
@@ -33,10 +33,10 @@ from enfold.llm.providers import PROVIDERS, provider
 from enfold.llm.summarizer import ModelSummarizer, summarize_divided
 from enfold.summaries import Summary, SummaryRequest, prompts
 
-INHERIT = -1
-"""A threshold that leaves it to the model and the settings."""
 LONGEST_NAME = 100
 
+_HIGHEST_PRICE = 1_000_000
+"""Far above any price, so that costs stay numbers that can be added and written."""
 _PERCENT = "autoCondenseContextPercent"
 ALIASES: Mapping[str, str] = {
     _PERCENT: "threshold",
@@ -64,6 +64,13 @@ class ProfilePrices(DescribedModel):
     @classmethod
     def _our_names(cls, given: Any) -> Any:
         return _renamed(given, PROFILE_NAMES)
+
+    @field_validator("*")
+    @classmethod
+    def _plausible(cls, value: float | None) -> float | None:
+        if value is not None and value > _HIGHEST_PRICE:
+            raise ValueError(f"expected {_HIGHEST_PRICE:,} or less, found {value:g}")
+        return value
 
 
 class Profile(DescribedModel):
@@ -285,8 +292,13 @@ def _migrated(given: Any) -> Any:
     settings = fields.get("settings", {})
     if "autoCondenseContext" in fields and isinstance(settings, Mapping):
         fields["settings"] = {"auto_compress": fields.pop("autoCondenseContext"), **settings}
-    if isinstance(thresholds := fields.get("profileThresholds"), Mapping):
-        del fields["profileThresholds"]
+    thresholds = fields.pop("profileThresholds", None)
+    if thresholds is not None:
+        if not isinstance(thresholds, Mapping):
+            fault = f'expected percentages by profile, such as {{"fast": 80}}, found {thresholds!r}'
+            raise ContradictionError(Fault("profileThresholds", fault))
+        for each, percent in thresholds.items():
+            _check_threshold(f"profileThresholds.{each}", percent)
         names = (given.get("name"), given.get("profileId"), given.get("id"))
         own = next((thresholds[name] for name in names if name in thresholds), None)
         if own is not None:
@@ -336,7 +348,7 @@ def model_limits(fields: Mapping[str, Any]) -> dict[str, int]:
     """
     found = {}
     for ours, theirs in (("window", "contextWindow"), ("output", "maxOutputTokens")):
-        value = fields.get(theirs)
+        value = _whole(fields.get(theirs))
         if value is None:
             continue
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 from tests.server.conftest import Client
 
 
 def _value(value: float, level: str) -> dict[str, object]:
     return {"value": value, "level": level, "source": level, "note": ""}
+
+
+def _body(**value: object) -> dict[str, Any]:
+    """Return a JSON body whose half surrogate pairs are escaped."""
+    return {"content": json.dumps(value), "headers": {"content-type": "application/json"}}
 
 
 async def test_the_stronger_level_wins_and_is_named(client: Client) -> None:
@@ -69,3 +77,48 @@ async def test_names_of_another_system_are_answered_with_what_became_of_them(
         "truncationConfig became config",
         "smartConfig became nothing: the strategy is truncation",
     ]
+
+
+async def test_the_config_of_one_strategy_leaves_those_of_others(client: Client) -> None:
+    await client.post("/api/sessions", json={"id": "chat"})
+    truncation, native = {"preserveRecentCount": 4}, {"style": "code"}
+    for path in ("/api/settings", "/api/sessions/chat/settings"):
+        await client.patch(path, json={"settings": {"truncationConfig": truncation}})
+        changed = await client.patch(path, json={"settings": {"nativeConfig": native}})
+        configs = {"truncation": truncation, "native": native}
+        assert changed.json()["strategy_config"]["value"] == configs
+        await client.patch(path, json={"settings": {"strategy_config": None}})
+        both = {"truncationConfig": truncation, "nativeConfig": native}
+        changed = await client.patch(path, json={"settings": both})
+        assert changed.json()["strategy_config"]["value"] == configs
+        await client.patch(path, json={"settings": {"nativeConfig": None}})
+        left = (await client.get(path)).json()["strategy_config"]["value"]
+        assert left == {"truncation": truncation}
+        await client.patch(path, json={"settings": {"strategy_config": None}})
+
+
+async def test_nothing_is_changed_if_a_later_setting_is_wrong(client: Client) -> None:
+    wrong = {"settings": {"keep_first": 3, "strategy": "magic"}}
+    assert (await client.patch("/api/settings", json=wrong)).status_code == 400
+    assert (await client.get("/api/settings")).json()["keep_first"]["value"] == 0
+
+
+async def test_a_text_that_cannot_be_stored_does_not_stop_sessions(client: Client) -> None:
+    for path in ("/api/settings", "/api/sessions/chat/settings"):
+        await client.post("/api/sessions", json={"id": "chat"})
+        for name, value in (("model", "openai:\ud800"), ("prompt", "Be\0brief.")):
+            answer = await client.patch(path, **_body(settings={name: value}))
+            assert (answer.status_code, name in answer.text) == (400, True)
+        assert (await client.get("/api/sessions/chat/status")).status_code == 200
+    fields = {"provider": "openai", "model": "m\ud800"}
+    refused = await client.put("/api/profiles/odd", **_body(fields=fields))
+    assert (refused.status_code, "model: U+0000" in refused.text) == (400, True)
+
+
+async def test_a_threshold_out_of_bounds_is_refused_with_its_profile(client: Client) -> None:
+    for percent in (500, -5, 3, True):
+        named = {"settings": {"profileThresholds": {"fast": 60, "slow": percent}}}
+        answer = await client.patch("/api/settings", json=named)
+        assert (answer.status_code, "slow" in answer.text) == (400, True), percent
+    named = {"settings": {"profileThresholds": {"fast": 60, "slow": -1}}}
+    assert (await client.patch("/api/settings", json=named)).status_code == 200

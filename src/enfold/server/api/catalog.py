@@ -298,7 +298,7 @@ class SettingChanges(Shape):
 @settings_router.get("/settings", name="list", summary="Show settings")
 async def list_settings(engine: TheEngine) -> dict[str, SettingValue]:
     """Return the settings that apply if a session, a profile or a call sets nothing else."""
-    return setting_values(await engine.settings())
+    return setting_values(await engine.settings(), levels=engine.static_settings)
 
 
 @settings_router.patch("/settings", name="change", summary="Change settings")
@@ -306,25 +306,24 @@ async def change_settings(
     changes: SettingChanges, engine: TheEngine, _: TheOwner
 ) -> dict[str, SettingValue]:
     """Change settings for all sessions, in every process, from the next decision on."""
-    for name, value in checked(changes.settings).items():
-        await engine.set(name, value)
-    return setting_values(await engine.settings(), changes.settings)
+    await engine.change_settings(changes.settings)
+    return setting_values(await engine.settings(), changes.settings, engine.static_settings)
 
 
 @settings_router.get(
     "/sessions/{session}/settings", name="of_session", summary="Show a session's settings"
 )
-async def session_settings(session: TheSession) -> dict[str, SettingValue]:
+async def session_settings(session: TheSession, engine: TheEngine) -> dict[str, SettingValue]:
     """Return the settings in force in a session, each with the level that set it."""
-    return setting_values(await session.settings())
+    return setting_values(await session.settings(), levels=engine.static_settings)
 
 
 @settings_router.patch(
     "/sessions/{session}/settings", name="change_session", summary="Change a session's settings"
 )
 async def change_session_settings(
-    changes: SettingChanges, session: TheSession
+    changes: SettingChanges, session: TheSession, engine: TheEngine
 ) -> dict[str, SettingValue]:
     """Change settings of one session."""
     await session.configure(**checked(changes.settings))
-    return setting_values(await session.settings(), changes.settings)
+    return setting_values(await session.settings(), changes.settings, engine.static_settings)

@@ -40,7 +40,7 @@ from enfold.server.bodies import too_large, unpacked
 from enfold.server.failures import Json
 from enfold.server.feed import Feeds
 from enfold.server.load import request_load
-from enfold.settings import check
+from enfold.settings import change
 
 LONGEST_PAGE = 500
 _WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS", "DELETE"})
@@ -317,8 +317,9 @@ Limit: TypeAlias = Annotated[
 
 
 def checked(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings with their values checked; an unknown name is an error."""
-    return dict(check(name, value) for name, value in settings.items())
+    """Return settings as they were given; an unknown name or a wrong value is an error."""
+    change({}, settings)
+    return dict(settings)
 
 
 def count(scope: Scope, **counts: int) -> None:
