@@ -508,3 +508,20 @@ async def test_quotations_are_fenced_and_stay_within_their_tokens(bench: Bench) 
     assert "\n1 user: " in quoted
     assert get(await session.tokenizer()).count(quoted) <= 400
     assert quote(()) == "Nothing in the history fits."
+
+
+async def test_keys_in_recalled_messages_are_hidden_for_programs_too(bench: Bench) -> None:
+    session = await bench.session()
+    key = f"gsk_{'A1b2C3d4E5'.join('xyz')}Q7r8S9t0"
+    (id,) = await session.append(f"The key {key} opens the harbour gate. " + "It rains. " * 300)
+    await talk(session, 5)
+    found = await session.recall("Which key opens the harbour gate?")
+    by_reference = await session.recall(reference=id, tokens=100)
+    for answer in (found, by_reference):
+        assert all(key not in passage.text for passage in answer.passages)
+    (piece,) = by_reference.passages
+    assert piece.text.startswith("The key *** opens")
+    assert not piece.is_whole
+    rest = await session.recall(reference=id, start=piece.end, tokens=20_000)
+    (last,) = rest.passages
+    assert last.end == last.length

@@ -259,3 +259,14 @@ _WORDS = ("Makefile", "LICENSE", "ENOENT", "fooBar", "Foo", "foo", "FOO", "É", 
 )
 def test_punctuation_after_a_word_changes_no_item(word: str, marks: str) -> None:
     assert extract(f"before {word}{marks} after") == extract(f"before {word} after")
+
+
+def test_lines_of_a_private_key_are_no_items() -> None:
+    lines = ("MIIEpAIBAAKCAQEAabcdefgh1jkl", "q83/src+Zk1p0aWx9Qm7v2bR4tY6u")
+    key = "\n".join(("-----BEGIN RSA PRIVATE KEY-----", *lines, "-----END RSA PRIVATE KEY-----"))
+    for text in (f"Take {key} to src/gate.py", f"{key[:-32]}\n", key.replace("\n", "\\n")):
+        shown = str(extract(text))
+        assert "MIIEpAIB" not in shown, text
+        assert "src+Zk1p" not in shown, text
+    mentioned = extract("It begins with -----BEGIN PRIVATE KEY----- as in src/gate.py says.")
+    assert "src/gate.py" in mentioned["path"]

@@ -30,6 +30,7 @@ from enfold.engine.results import StandingMessage
 from enfold.errors import EnfoldError, InputError, facts
 from enfold.jsontext import to_json
 from enfold.summaries.fence import escape
+from enfold.text.secrets import hide
 from enfold.wiring import open_engine
 
 if TYPE_CHECKING:
@@ -266,7 +267,10 @@ class HistoryTools:
         hits = await found.search(query, limit=min(limit, _HITS), on_branch=True)
         return FoundMessages(
             found.id,
-            [FoundMessage(each.message, each.depth, each.role, each.snippet) for each in hits],
+            [
+                FoundMessage(each.message, each.depth, each.role, hide(each.snippet))
+                for each in hits
+            ],
         )
 
     async def compress(

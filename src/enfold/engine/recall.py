@@ -62,6 +62,7 @@ from enfold.text.questions import (
     sub_questions,
     vague_phrases,
 )
+from enfold.text.secrets import hide
 from enfold.text.sentences import corrects, is_content_word, tells, whole_sentences
 from enfold.text.words import Phrase, parts_of, texts_of_terms
 from enfold.tokens import get
@@ -123,16 +124,23 @@ class Passage:
     """True for an answer to a query, False for a message that was recalled by its reference."""
     day: str = ""
     """The date on which the message was written, as 2026-05-07; empty if it is unknown."""
+    hidden: int = 0
+    """Characters of the message here that `text` does not show, because keys in it are hidden."""
 
     @property
     def end(self) -> int:
         """The character of the message's text at which this ends."""
-        return self.start + len(self.text)
+        return self.start + len(self.text) + self.hidden
 
     @property
     def is_whole(self) -> bool:
-        """True if nothing of the message is missing."""
-        return len(self.text) == self.length
+        """True if nothing of the message is missing but keys."""
+        return len(self.text) + self.hidden == self.length
+
+    def without_secrets(self) -> Passage:
+        """Return the passage with asterisks in place of keys, tokens and passwords."""
+        shown = hide(self.text)
+        return replace(self, text=shown, hidden=len(self.text) - len(shown))
 
     @property
     def line(self) -> str:
@@ -185,9 +193,15 @@ async def answer(
     """Return the passages that answer a question, or a message by its reference, with neighbours.
 
     All doors answer with this. The lines of the passages have at most `tokens` tokens; a message by
-    its reference has a header besides.
+    its reference has a header besides. Keys, tokens and passwords are hidden.
     """
-    question, reference = question.strip(), reference.strip()
+    found = await _answer(session, question.strip(), reference.strip(), start, around, tokens)
+    return replace(found, passages=tuple(each.without_secrets() for each in found.passages))
+
+
+async def _answer(
+    session: Session, question: str, reference: str, start: int, around: int, tokens: int
+) -> RecallAnswer:
     if bool(question) == bool(reference):
         raise InputError("give either a question or a reference")
     if tokens < 1:

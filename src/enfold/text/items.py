@@ -27,7 +27,7 @@ from enfold.text.grammar import (
     number_parts,
     tokens_of,
 )
-from enfold.text.secrets import KEY, assigned_values
+from enfold.text.secrets import KEY, assigned_values, private_keys
 
 ItemsByClass: TypeAlias = dict[ItemClass, dict[str, None]]
 """The distinct items of each class, in the order of their first occurrence."""
@@ -53,6 +53,7 @@ class _TextItems:
     """Names, of which those are none whose words are also written small."""
     handles: tuple[str, ...]
     secrets: tuple[str, ...]
+    private_keys: tuple[str, ...]
 
 
 def extract(text: str) -> ItemsByClass:
@@ -101,6 +102,7 @@ def _read(lines: str) -> _TextItems:
         tuple(names_in(lines)),
         tuple(handles_in(lines)),
         tuple(assigned_values(lines)),
+        private_keys(lines),
     )
 
 
@@ -123,7 +125,8 @@ def _joined(read: Sequence[_TextItems], texts: Sequence[str]) -> ItemsByClass:
     names = dict.fromkeys(name for each in read for name in each.names)
     found["name"].update(dict.fromkeys(without_headings(names, texts)))
     found["name"].update(dict.fromkeys(handle for each in read for handle in each.handles))
-    return _without_secrets(found, {secret for each in read for secret in each.secrets})
+    keys = "\n".join(key for each in read for key in each.private_keys)
+    return _without_secrets(found, {secret for each in read for secret in each.secrets}, keys)
 
 
 _FEW_NAMES = 20
@@ -141,12 +144,18 @@ def without_headings(names: Collection[str], texts: Sequence[str]) -> list[str]:
     return [name for name in names if not is_written_small(name, words)]
 
 
-def _without_secrets(found: ItemsByClass, secrets: AbstractSet[str]) -> ItemsByClass:
+_LONG_PART = 8
+"""Characters from which an item that occurs in a private key is a part of it, not a coincidence."""
+
+
+def _without_secrets(
+    found: ItemsByClass, secrets: AbstractSet[str], private_keys: str
+) -> ItemsByClass:
     """Return the items that are neither a secret nor a part of one, and contain none."""
     all_secrets = "\n".join(sorted(secrets))
 
     def is_secret(item: str) -> bool:
-        if KEY.search(item):
+        if KEY.search(item) or (len(item) >= _LONG_PART and item in private_keys):
             return True
         if not secrets:
             return False

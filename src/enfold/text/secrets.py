@@ -51,6 +51,9 @@ _PRIVATE_KEY = re.compile(
     r"(-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----).*?(?:(-----END [A-Z ]{0,30}PRIVATE KEY-----)|\Z)",
     re.DOTALL,
 )
+_PRIVATE_KEY_LINES = re.compile(
+    r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----((?:(?:\s|\\[nr])*[A-Za-z0-9+/=]{16,})+)"
+)
 _URL_PASSWORD = re.compile(r"(://[^/\s:@]{0,100}:)[^@\s/]{1,200}(?=@)")
 _WEBHOOK = re.compile(
     r"(://(?:hooks\.slack\.com/services|discord(?:app)?\.com/api/webhooks)/)[\w/-]+"
@@ -85,6 +88,11 @@ def assigned_values(text: str) -> frozenset[str]:
         return frozenset()
     found = ASSIGNED.findall(lines_with(text, *_WORDS))
     return frozenset(value for values in found for value in values if value)
+
+
+def private_keys(text: str) -> tuple[str, ...]:
+    """Return the private keys in a text, without the lines around them."""
+    return tuple(_PRIVATE_KEY_LINES.findall(text)) if "PRIVATE KEY" in text else ()
 
 
 def hide(text: str) -> str:
