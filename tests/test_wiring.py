@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -153,6 +154,27 @@ async def test_a_stored_value_that_is_wrong_gives_way_and_is_in_the_report(tmp_p
         assert done.compressed
         assert any("threshold = 'lots'" in note for note in done.warnings)
         assert any("'a deleted profile' does not exist" in note for note in done.warnings)
+
+
+async def test_a_stored_value_that_cannot_be_read_gives_way_too(tmp_path: Path) -> None:
+    async with enfold.open(f"sqlite:///{tmp_path / 'a.db'}") as engine:
+        await engine.set("style", "code")
+        await engine.profiles.save("work", {"provider": "openai", "model": "gpt-4o"})
+    with sqlite3.connect(tmp_path / "a.db") as db:
+        db.execute("UPDATE settings SET value = '{code' WHERE key = 'style'")
+        db.execute("UPDATE profiles SET fields = '{'")
+    db.close()
+    async with enfold.open(f"sqlite:///{tmp_path / 'a.db'}") as engine:
+        assert (await engine.settings()).style == "default"
+        session = await engine.session("chat")
+        for number in range(30):
+            await session.append(user(f"Question {number}"), assistant("An answer. " * 30))
+        done = await session.compress(keep_messages=4)
+        assert any("style = '{code'" in note for note in done.warnings)
+        (profile,) = await engine.profiles.all()
+        assert "cannot be used" in profile.fault
+        await engine.set("style", None)
+        await engine.profiles.remove("work")
 
 
 async def test_the_config_of_one_strategy_leaves_the_others(tmp_path: Path) -> None:

@@ -57,6 +57,9 @@ async def test_a_whole_store_has_no_problem(engine: Engine, session: Session) ->
 
 
 DAMAGES = {
+    "setting": ("UPDATE settings SET value = '{{scripted'", "setting"),
+    "profile": ("INSERT INTO profiles VALUES ('odd', '{{', 1, 1)", "profile"),
+    "edit of another message": ("UPDATE message_edits SET message = {middle} - 15", "snapshot"),
     "message gone": ("DELETE FROM chat_messages WHERE seq = {middle}", "message"),
     "last message gone": ("DELETE FROM chat_messages WHERE seq = {last}", "session"),
     "bytes": ("UPDATE chat_messages SET content = {other} WHERE seq = {middle}", "message"),

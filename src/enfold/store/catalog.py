@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any, Literal
 
-from enfold.errors import NotFoundError
+from enfold.errors import InputError, NotFoundError
 from enfold.jsontext import dump_text, loads
 from enfold.records import (
     KEY_NAMESPACE,
@@ -77,7 +77,7 @@ def delete_profile(db: Database, name: str) -> None:
 
 def settings(db: Database, scope: str) -> dict[str, Any]:
     """Return the settings of a scope."""
-    return {row["key"]: loads(row["value"]) for row in db.rows("settings", scope=scope)}
+    return {row["key"]: _value(row["value"]) for row in db.rows("settings", scope=scope)}
 
 
 def put_setting(db: Database, scope: str, key: str, value: Any) -> None:
@@ -130,8 +130,18 @@ def _model_params(db: Database, config: ModelConfigRow) -> dict[str, Any]:
     return {**values, "provider": provider, "model": model, "now": db.now()}
 
 
+def _value(text: str) -> Any:
+    """Return a stored JSON value; what is none is a text, which the check of the setting names."""
+    try:
+        return loads(text)
+    except InputError:
+        return text
+
+
 def _profile(row: Row) -> ProfileRow:
-    return ProfileRow(**{**dict(row), "fields": loads(row["fields"])})
+    """Return a profile; if its fields cannot be read it has none, and says what is missing."""
+    fields = _value(row["fields"])
+    return ProfileRow(**{**dict(row), "fields": fields if isinstance(fields, dict) else {}})
 
 
 def compressions(db: Database, namespace: str, *, since: int = 0) -> list[CompressionRow]:

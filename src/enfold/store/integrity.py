@@ -39,8 +39,8 @@ class IntegrityFault:
 
     JSON_FIELDS: ClassVar = ("area", "session", "id", "detail")
     area: str
-    """`database`, `session`, `message`, `branch`, `snapshot`, `edit`, `search`, `outbox`, `pin` or
-    `undo`."""
+    """`database`, `setting`, `profile`, `session`, `message`, `branch`, `snapshot`, `edit`,
+    `search`, `outbox`, `pin` or `undo`."""
     id: str
     """The row's id."""
     detail: str
@@ -108,7 +108,7 @@ def heads(db: Database, after: int, *, limit: int = 1_000) -> list[SessionHead]:
 
 
 def check_database(db: Database) -> list[IntegrityFault]:
-    """Check the file of an SQLite database, and search rows that belong to no message."""
+    """Check the file of an SQLite database, settings, profiles, and search rows without message."""
     problems: list[IntegrityFault] = []
     if db.engine == "sqlite":
         found = [row["integrity_check"] for row in db.rows("check_database")]
@@ -123,7 +123,24 @@ def check_database(db: Database) -> list[IntegrityFault]:
         IntegrityFault("search", str(row["key"]), "the search row belongs to no message")
         for row in db.rows("words_without_text", limit=_MOST)
     ]
+    values = [
+        *(("setting", row["key"], row["value"]) for row in db.rows("settings", scope="global")),
+        *(("profile", row["name"], row["fields"]) for row in db.rows("profiles")),
+    ]
+    problems += [
+        IntegrityFault(area, name, "its value cannot be read")
+        for area, name, value in values
+        if not _is_json(value)
+    ]
     return problems[:_MOST]
+
+
+def _is_json(text: str) -> bool:
+    try:
+        loads(text)
+    except InputError:
+        return False
+    return True
 
 
 def check_session(
@@ -257,12 +274,20 @@ def _manifest_faults(db: Database, session: SessionKey, row: Row) -> Iterator[st
     if not snapshots.is_snapshot_unchanged(row):
         yield "its summary or its manifest no longer match its digest"
     edits = [entry.edit for entry in manifest if isinstance(entry, EditReference)]
-    there = {found["id"] for found in db.rows("edits_by_id", session=session, ids=dump_text(edits))}
+    there = {
+        found["id"]: found["depth"]
+        for found in db.rows("edits_by_id", session=session, ids=dump_text(edits))
+    }
     yield from (
         f"it shows the edit {edit}, which is missing" for edit in edits if edit not in there
     )
+    shown = 0  # the place on the branch of the last message so far
     for entry in manifest:
-        if isinstance(entry, KeptRange):
+        if isinstance(entry, EditReference) and entry.edit in there:
+            if there[entry.edit] <= shown:
+                yield f"it shows the edit {entry.edit}, which is of a message at another place"
+            shown = there[entry.edit]
+        elif isinstance(entry, KeptRange):
             first, last = (
                 db.row("node_by_id", session=session, id=end) for end in (entry.first, entry.last)
             )
@@ -270,6 +295,9 @@ def _manifest_faults(db: Database, session: SessionKey, row: Row) -> Iterator[st
                 yield f"it shows message {entry.first} to {entry.last}, which are missing"
             elif not tree.on_path(db, last["key"], [first["key"]]):
                 yield f"it shows message {entry.first} to {entry.last}, which are on no branch"
+            elif first["depth"] <= shown:
+                yield f"it shows message {entry.first} after a later one"
+            shown = shown if last is None else last["depth"]
 
 
 def _check_edits(db: Database, session: SessionKey, check: SessionCheck) -> None:

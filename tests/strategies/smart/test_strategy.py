@@ -362,6 +362,12 @@ async def test_a_failed_pass_is_skipped_and_reported_and_the_others_continue() -
     assert answer.tokens(plan) < plan.tokens
 
 
+async def test_if_nothing_is_changed_because_all_passes_failed_the_fallback_is_used() -> None:
+    away = ScriptedSummarizer(SummaryError("the model is away"))
+    with pytest.raises(SummaryError, match="the model is away"):
+        await condense(batch("fold"), summarizers=(away,))
+
+
 async def test_a_failed_prelude_is_skipped_and_reported_and_the_passes_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -145,6 +145,8 @@ class _SmartRun:
     operations: list[str] = field(default_factory=list)
     is_exhausted: bool = False
     """True if the last step summarized all that it may."""
+    failure: EnfoldError | None = None
+    """The error of the last step that failed, other than for want of a gain."""
 
     @property
     def has_reached_target(self) -> bool:
@@ -163,9 +165,14 @@ class _SmartRun:
         """Record a step that failed."""
         self.operations.append(f"skip_{id}")
         self.writer.warnings.append(f"{name} was skipped: {error}")
+        if not isinstance(error, NoGainError):
+            self.failure = error
 
     def answer(self, strategy: str) -> Condensation:
-        """Return the condensation."""
+        """Return the condensation; raise the error of a step if nothing was changed because of it.
+
+        The fallback then takes the strategy's place.
+        """
         warnings = tuple(self.writer.warnings)
         answer = Condensation(
             strategy,
@@ -178,6 +185,8 @@ class _SmartRun:
         )
         if not answer.is_unchanged:
             return answer
+        if self.failure is not None:
+            raise self.failure
         why = unchanged(self.working.plan, strategy, "no pass found anything to do")
         return Condensation(
             strategy,
