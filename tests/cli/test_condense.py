@@ -55,6 +55,10 @@ def test_a_dry_run_shows_the_expected_size_and_cost(enfold: Enfold, sample: Path
     assert "fits" in enfold("condense", sample, "--dry-run", "--window", "900000").text
 
 
+def test_an_empty_strategy_is_refused(enfold: Enfold, sample: Path) -> None:
+    enfold("condense", sample, "--strategy", "").refused("no strategy ''")
+
+
 def test_the_json_is_as_agreed(enfold: Enfold, sample: Path) -> None:
     outcome = enfold("condense", sample, "--json")
     assert outcome.err == b""

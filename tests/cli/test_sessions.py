@@ -42,6 +42,10 @@ def test_a_list_cut_short_says_so(festival: Enfold) -> None:
     assert "there are more" not in festival("sessions", "--limit", "2").stderr_text
 
 
+def test_a_limit_beyond_what_a_database_counts_is_refused(festival: Enfold) -> None:
+    festival("sessions", "--limit", "9" * 30).refused("limit: 1000", "too large a number")
+
+
 def test_the_status_says_how_full_it_is(festival: Enfold) -> None:
     status = festival("sessions", "status", "festival", "--json").json
     assert status["messages"] == 36

@@ -14,6 +14,8 @@ from enfold.text.words import is_storable
 
 EngineName: TypeAlias = Literal["sqlite", "postgresql"]
 
+_LARGEST = 2**63 - 1
+"""The largest number that a database takes."""
 _SQL = files("enfold.store") / "sql"
 _HEAD = re.compile(r"^-- (name|fragment): (\w+)\n", re.MULTILINE)
 _COMMENT = re.compile(r"^--.*\n?", re.MULTILINE)
@@ -136,6 +138,8 @@ class Database:
         for name, value in params.items():
             if isinstance(value, str) and not is_storable(value):
                 raise InputError(f"{name}: U+0000 and half surrogate pairs cannot be stored")
+            if isinstance(value, int) and not -_LARGEST - 1 <= value <= _LARGEST:
+                raise InputError(f"{name}: {value} is too large a number; at most {_LARGEST:,}")
         cursor = self._cursor()
         cursor.execute(self._queries[query], params)
         return cursor

@@ -156,7 +156,7 @@ def choose(
     A preset is a built-in one's name, or what its file says. Without anything it is native.
     """
     if preset is None:
-        return strategy or "native", config or {}
+        return "native" if strategy is None else strategy, config or {}
     if not isinstance(preset, Preset):
         preset = get(preset) if isinstance(preset, str) else read(preset)
     if strategy is not None and strategy != preset.strategy:
