@@ -206,10 +206,20 @@ async def summaries(session: SessionName, /, *, db: Db = None, json: Json = Fals
 
 
 @app.command
-async def undo(session: SessionName, /, *, db: Db = None) -> None:
+async def undo(
+    session: SessionName,
+    /,
+    *,
+    to_earlier_text: Annotated[
+        bool,
+        Parameter(help="Of a summary that was edited, only go back to its earlier text."),
+    ] = False,
+    db: Db = None,
+) -> None:
     """Undo the compression in use."""
     async with open_engine(db) as engine:
-        undone = await (await engine.find(session)).undo()
+        found = await engine.find(session)
+        undone = await found.undo(to_earlier_text=to_earlier_text)
     put("nothing to undo" if undone is None else f"undone: {undone.id}")
 
 

@@ -28,6 +28,19 @@ async def test_a_summary_is_edited_written_anew_and_deleted(
     assert set(texts.values()) == {None}
 
 
+async def test_an_edit_is_taken_back_only_on_request(client: Client) -> None:
+    await talk(client, "chat")
+    made = (await client.post(f"{CHAT}/compress", json={})).json()
+    for earlier, shown in (("true", [made["snapshot"]]), ("false", [])):
+        edited = await client.put(f"{CHAT}/summary", json={"text": "In my own words."})
+        undone = await client.post(f"{CHAT}/undo?to_earlier_text={earlier}")
+        assert undone.json() == {"snapshot": edited.json()["id"]}
+        left = (await client.get(f"{CHAT}/summaries")).json()
+        assert [each["id"] for each in left if not each["undone"]] == shown
+    refused = await client.post(f"{CHAT}/undo?to_earlier_text=perhaps")
+    assert refused.status_code == 400
+
+
 async def test_without_a_summary_there_is_nothing_to_edit(client: Client) -> None:
     await talk(client, "chat", 2)
     for answer in (

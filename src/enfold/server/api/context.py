@@ -182,10 +182,16 @@ async def acknowledge(session: TheSession) -> Status:
     return await session.status()
 
 
+_TO_EARLIER_TEXT = "Of a summary that was edited, only go back to its earlier text."
+
+
 @router.post("/sessions/{session}/undo", name="undo", summary="Undo a compression")
-async def undo(session: TheSession) -> UndoneSnapshot:
+async def undo(
+    session: TheSession,
+    to_earlier_text: Annotated[bool, Query(description=_TO_EARLIER_TEXT)] = False,  # noqa: FBT002 - a query's name
+) -> UndoneSnapshot:
     """Undo the compression in use: the view has the original messages again."""
-    undone = await session.undo()
+    undone = await session.undo(to_earlier_text=to_earlier_text)
     return UndoneSnapshot(None if undone is None else undone.id)
 
 
