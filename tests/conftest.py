@@ -29,9 +29,11 @@ TOGETHER = (
     "tests/evaluation/",
     "tests/docs/test_site.py",
     "tests/server/test_processes.py",
+    "tests/test_architecture.py",
     "tests/test_compose.py",
+    "tests/test_plain_words.py",
 )
-"""Where a module's tests use one server, site or run."""
+"""Where a module's tests use one server, site, run or parsed package."""
 
 # The same examples on every machine, unless `--hypothesis-profile=thorough` asks for a real search.
 settings.register_profile(

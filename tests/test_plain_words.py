@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tests.source import package
 
@@ -52,7 +52,7 @@ def test_retired_names_are_not_used() -> None:
     found = [
         f"{module.name}:{line}: {name}"
         for module in MODULES
-        for line, name in _names(module.tree)
+        for line, name in _names(module.nodes)
         if name.strip("_").lower() in RETIRED
     ]
     assert not found
@@ -68,7 +68,7 @@ def test_docstrings_start_plainly() -> None:
     first_lines = [
         (module.name, text.partition("\n")[0])
         for module in MODULES
-        for text in _docstrings(module.tree)
+        for text in _docstrings(module.nodes)
     ]
     unclear = [
         f"{name}: {line}"
@@ -80,15 +80,16 @@ def test_docstrings_start_plainly() -> None:
 
 def test_the_checks_find_what_they_look_for() -> None:
     tree = ast.parse('def told(seen):\n    """What nobody asked."""\n    self._known = seen')
-    assert {name for _, name in _names(tree)} >= {"told", "seen", "_known"}
-    assert list(_docstrings(tree)) == ["What nobody asked."]
+    nodes = tuple(ast.walk(tree))
+    assert {name for _, name in _names(nodes)} >= {"told", "seen", "_known"}
+    assert list(_docstrings(nodes)) == ["What nobody asked."]
     assert UNCLEAR_START.search("Whether it fits.")
     assert not UNCLEAR_START.search("Return the tokens of each message.")
 
 
-def _names(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Every identifier in the tree, with its line."""
-    for node in ast.walk(tree):
+def _names(nodes: Iterable[ast.AST]) -> Iterator[tuple[int, str]]:
+    """Every identifier of the nodes, with its line."""
+    for node in nodes:
         match node:
             case ast.Name(id=name) | ast.Attribute(attr=name):
                 yield node.lineno, name
@@ -102,8 +103,8 @@ def _names(tree: ast.AST) -> Iterator[tuple[int, str]]:
                 yield node.lineno, name
 
 
-def _docstrings(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
+def _docstrings(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for node in nodes:
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             text = ast.get_docstring(node)
             if text:
