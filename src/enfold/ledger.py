@@ -14,9 +14,11 @@ import re
 import warnings
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from hashlib import blake2b
+from itertools import chain
 from typing import Any, Literal, TypeAlias
 
 from enfold.encodings import decode, prefix
@@ -386,7 +388,7 @@ def write(before: Sequence[Any], after: Sequence[Any], edits: Edits | None = Non
             texts += changed
     changes: list[Change] = []
     old_at = new_at = 0
-    for old_fixed, new_fixed in (*_fixed_points(old, new), (len(old), len(new))):
+    for old_fixed, new_fixed in chain(_fixed_points(old, new), ((len(old), len(new)),)):
         if old_fixed > old_at or new_fixed > new_at:
             originals = tuple(before[old_at:old_fixed])
             changes.append(Change(new_at, new_fixed - new_at, originals))
@@ -564,24 +566,39 @@ def _place_from_json(value: Any) -> Place:
     return int(message), tuple(path)
 
 
-def _fixed_points(old: Sequence[bytes], new: Sequence[bytes]) -> list[tuple[int, int]]:
-    """Messages that are in both, in the same order: a greedy walk, which strategies make exact.
+def _fixed_points(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[tuple[int, int]]:
+    """Yield messages that are in both, in the same order.
+
+    It is a greedy walk, which strategies make exact.
 
     A strategy keeps the order, so the next place at which a message of the new list stands in the
     old one is the right one.
     """
-    places: dict[bytes, list[int]] = {}
-    for index, message in enumerate(old):
-        places.setdefault(message, []).append(index)
-    points: list[tuple[int, int]] = []
+    places: dict[bytes, list[int]] | None = None
     at = 0
     for index, message in enumerate(new):
+        if at < len(old) and old[at] == message:
+            yield at, index
+            at += 1
+            continue
+        if places is None:
+            places = _places_after(at, old, set(new[index:]))
         later = places.get(message, [])
         first = bisect_left(later, at)
         if first < len(later):
-            points.append((later[first], index))
+            yield later[first], index
             at = later[first] + 1
-    return points
+
+
+def _places_after(
+    start: int, old: Sequence[bytes], wanted: AbstractSet[bytes]
+) -> dict[bytes, list[int]]:
+    """Return the places from `start` on of the wanted messages."""
+    places: dict[bytes, list[int]] = {}
+    for index in range(start, len(old)):
+        if old[index] in wanted:
+            places.setdefault(old[index], []).append(index)
+    return places
 
 
 def _digest_of(message: bytes) -> str:
@@ -604,12 +621,13 @@ def _add_to_digest(together: blake2b, message: bytes) -> None:
     together.update(message)
 
 
-def _gist(message: Any) -> tuple[str, str]:
-    """Return two texts of a wire message. Messages that are the same have the same ones."""
+def _gist(message: Any) -> int:
+    """Return a hash of two texts of a wire message. Messages that are the same have the same."""
     if not isinstance(message, dict):
-        return "", ""
+        return 0
     role, content = message.get("role"), message.get("content")
-    return role if isinstance(role, str) else "", content if isinstance(content, str) else ""
+    texts = (role if isinstance(role, str) else "", content if isinstance(content, str) else "")
+    return hash(texts)
 
 
 _Pairs: TypeAlias = set[tuple[str, str]]
