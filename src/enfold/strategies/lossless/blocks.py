@@ -145,7 +145,7 @@ class _Claim:
         true = self._with_true_marker(hole, match, number)
         if true is None or self._saving(block, true.marker) < self._least_for(true):
             return False
-        draft.holes.append(true)
+        draft.add_hole(true)
         return True
 
     def _with_true_marker(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from enfold.ledger import (
@@ -72,8 +72,9 @@ class TextDraft:
     text: str
     """The text that holes are cut into: the original, or another encoding of it."""
     right: EditRight
-    encodings: list[tuple[str, Any]] = field(default_factory=list)
-    holes: list[Replacement] = field(default_factory=list)
+    encodings: Sequence[tuple[str, Any]] = ()
+    holes: list[Replacement] | tuple[Replacement, ...] = ()
+    """In order. Most texts have none."""
     is_whole: bool = False
     """True if others point to all of it, so that it must be shown in full."""
     is_named: bool = False
@@ -88,7 +89,14 @@ class TextDraft:
 
     def replace_by(self, marker: str, source: int | None, at: tuple[int, int] = (0, 0)) -> None:
         """Put a marker in place of all of it; a source shows it at those characters."""
-        self.holes.append(Replacement(0, len(self.text), marker, source, at))
+        self.add_hole(Replacement(0, len(self.text), marker, source, at))
+
+    def add_hole(self, hole: Replacement) -> None:
+        """Put a marker in place of characters after all earlier holes."""
+        if isinstance(self.holes, tuple):
+            self.holes = [hole]
+        else:
+            self.holes.append(hole)
 
     @property
     def is_changed(self) -> bool:

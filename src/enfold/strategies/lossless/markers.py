@@ -142,8 +142,8 @@ class Names:
                 found.append(by_call.get(id(call)) or by_call.setdefault(id(call), _names(call)))
         self._bases = [base for base, _ in found]
         self._subjects = [subject for _, subject in found]
-        self._same = _places(self._bases)
-        self._same_subject = _places(self._subjects)
+        self._same = _Places(self._bases)
+        self._same_subject = _Places(self._subjects)
 
     def name(self, source: int, holder: int) -> str:
         """Return the name of a text for a marker in another text.
@@ -154,10 +154,10 @@ class Names:
         if self._is_same(source, holder):
             return _ITS_CALL
         base, subject = self._bases[source], self._subjects[source]
-        if not self._others(self._same_subject[subject], source, holder):
+        if not self._others(self._same_subject.of(subject), source, holder):
             name = subject
         else:
-            others = self._others(self._same[base], source, holder)
+            others = self._others(self._same.of(base), source, holder)
             name = base + self._distinction(source, others) if others else base
         return name if source < holder else f"{name}{_BELOW}"
 
@@ -187,7 +187,7 @@ class Names:
         base = name[: distinction.start()] if distinction and is_distinct else name
         side = [
             index
-            for index in sorted({*self._same.get(base, ()), *self._same_subject.get(base, ())})
+            for index in sorted({*self._same.of(base), *self._same_subject.of(base)})
             if (index > holder) == is_below and not self._is_same(index, holder)
         ]
         if base == name or distinction is None:
@@ -209,7 +209,7 @@ class Names:
         """Return the place of a text among those of its name, counted by calls from 1."""
         calls = {
             id(self._texts[each].call) if self._texts[each].call is not None else each
-            for each in self._same[self._bases[index]]
+            for each in self._same.of(self._bases[index])
             if each < index and not self._is_same(each, index)
         }
         return len(calls) + 1
@@ -409,11 +409,25 @@ def _names(call: ToolCall) -> tuple[str, str]:
     return base, _shortened_subject(subject) if is_clear or "/" in subject else base
 
 
-def _places(names: Sequence[str]) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
-    for index, name in enumerate(names):
-        found.setdefault(name, []).append(index)
-    return found
+class _Places:
+    """The places of each name. Most names have one, which needs no list of its own."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._first: dict[str, int] = {}
+        self._all: dict[str, list[int]] = {}
+        for index, name in enumerate(names):
+            first = self._first.setdefault(name, index)
+            if first != index:
+                self._all.setdefault(name, [first]).append(index)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._first
+
+    def of(self, name: str) -> Sequence[int]:
+        """Return the places of a name, in order."""
+        if name in self._all:
+            return self._all[name]
+        return (self._first[name],) if name in self._first else ()
 
 
 def _quoted(beginning: str, longest: int = _LONGEST_QUOTE) -> str:
