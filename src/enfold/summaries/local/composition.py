@@ -9,10 +9,10 @@ back into units.
 from __future__ import annotations
 
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 from enfold.messages import Message, Role, text_of
@@ -32,6 +32,7 @@ from enfold.summaries.local.units import (
     UNNAMED,
     Origin,
     SummaryUnit,
+    UnitDraft,
     draft_conversation,
     read,
     read_drafts,
@@ -292,7 +293,7 @@ def read_earlier(summary: str, lexicon: Lexicon) -> list[SummaryUnit]:
             place += 1
             for piece in run:
                 place += 1
-                reading = read(piece.text.split(), lexicon, trim=False)
+                reading = read(piece.text, lexicon, trim=False)
                 if reading.text:
                     units.append(SummaryUnit(reading, origin, piece.form, place, piece.begins_line))
     return units
@@ -420,28 +421,29 @@ def gather_material(request: SummaryRequest, tokenizer: Tokenizer) -> Material:
         lines = [(unit.origin.section, unit.reading.text) for unit in earlier]
         gone = list(superseded(lines, state))
         earlier = [unit for unit, is_gone in zip(earlier, gone, strict=True) if not is_gone]
-    # Equal words share memory.
-    texts = [list(map(sys.intern, draft.text.split())) for draft in drafts]
-    # Count a sentence that is repeated word for word only once.
-    distinct = {draft.text: tokens for draft, tokens in zip(drafts, texts, strict=True)}
-    counts = lexicon.learn([*distinct.values(), *map(_tokens, earlier)])
+    # Count a sentence that is repeated word for word only once. Tokens are not held: all of them
+    # take several times the memory of the text.
+    distinct = dict.fromkeys(draft.text for draft in drafts)
+    counts = lexicon.learn(chain(map(str.split, distinct), map(_tokens, earlier)))
+    number = len(distinct) + len(earlier)
+    del distinct
     recent = "\n".join(text_of(message.parts)[:_RECENT_LENGTH] for message in request.recent)
     recent_tokens = recent[:_RECENT_LENGTH].split()
     recent_concepts = {concept for raw in recent_tokens for concept in lexicon[raw].concepts}
-    worths = concept_worths(counts, len(distinct) + len(earlier), lexicon, recent_concepts)
-    chosen = promising_drafts(drafts, texts, worths, lexicon, request.target)
-    units = [*earlier, *read_drafts(drafts, texts, chosen, lexicon)]
+    worths = concept_worths(counts, number, lexicon, recent_concepts)
+    del counts
+    chosen = promising_drafts(drafts, worths, lexicon, request.target)
+    lengths, place = _turn_lengths(drafts), len(drafts)
+    units = [*earlier, *read_drafts(drafts, chosen, lexicon)]
     units = [unit for unit in units if unit.reading.concepts] or units
-    units += _state_units(state, request.messages, len(drafts), lexicon, worths)
+    units += _state_units(state, request.messages, place, lexicon, worths)
     last = len(request.messages) - 1
     units = mark_open(units, None if request.recent else last)
     obsolete = replaced(units, lexicon) | dict.fromkeys(settled(units), SETTLED)
-    lengths: Counter[int] = Counter()
-    for draft, tokens in zip(drafts, texts, strict=True):
-        lengths[draft.origin.message] += len(tokens)
     factors = unit_factors(units, lengths, request.style)
     for index, age in enumerate(ages(units)):
-        factors[index] *= obsolete.get(index, 1.0) * (1 + _AGE * age)
+        if age or index in obsolete:
+            factors[index] *= obsolete.get(index, 1.0) * (1 + _AGE * age)
         if units[index].origin.section and not units[index].is_earlier:
             factors[index] = _STATE_FACTOR
     costs = _costs(units, tokenizer)
@@ -458,6 +460,15 @@ def gather_material(request: SummaryRequest, tokenizer: Tokenizer) -> Material:
     )
 
 
+def _turn_lengths(drafts: Iterable[UnitDraft]) -> Counter[int]:
+    """Return the words of each turn of a person with a name, by the index of its message."""
+    lengths = Counter[int]()
+    for draft in drafts:
+        if draft.origin.speaker not in UNNAMED:
+            lengths[draft.origin.message] += len(draft.text.split())
+    return lengths
+
+
 def _state_units(
     lines: Sequence[StateLine],
     messages: Sequence[Message],
@@ -467,7 +478,7 @@ def _state_units(
 ) -> Iterator[SummaryUnit]:
     """Yield a unit for each line about the state; its new concepts get the worth of a name."""
     for number, line in enumerate(lines):
-        reading = read(line.text.split(), lexicon, trim=False, phrases=False)
+        reading = read(line.text, lexicon, trim=False, phrases=False)
         for concept in reading.concepts:
             worths.setdefault(concept, _STATE_WORTH)
         day = day_of(messages[line.message])
@@ -494,7 +505,10 @@ def _costs(units: list[SummaryUnit], tokenizer: Tokenizer) -> list[UnitCost]:
     counts = tokenizer.count_many([*labels, *(unit.reading.text for unit in units)])
     lines = dict(zip(speakers, counts, strict=False))
     texts = counts[len(speakers) :]
-    return [UnitCost(text, lines[u.origin.speaker]) for text, u in zip(texts, units, strict=True)]
+    # Most units have the cost of another one, whose value they share.
+    equal: dict[tuple[int, int], UnitCost] = {}
+    costs = (UnitCost(text, lines[u.origin.speaker]) for text, u in zip(texts, units, strict=True))
+    return [equal.setdefault(cost, cost) for cost in costs]
 
 
 # The index of exact items

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from operator import add
 from typing import Literal, NamedTuple, TypeAlias
@@ -76,6 +76,15 @@ class Token(NamedTuple):
     cues: int = 0
 
 
+class ExactItem(NamedTuple):
+    """Something that must be kept as it is written."""
+
+    kind: TokenKind
+    concepts: tuple[str, ...]
+    shown: str
+    """As written: a full name, or a number with its unit."""
+
+
 class Lexicon(dict[str, Token]):
     """Tokens by their characters; a new one is read when it is looked up."""
 
@@ -83,6 +92,8 @@ class Lexicon(dict[str, Token]):
         super().__init__()
         self._exact: dict[str, TokenKind] = {}
         """Concepts that are more than words and names."""
+        self.exact: dict[tuple[tuple[TokenKind, str], ...], list[ExactItem]] = {}
+        """The exact items of tokens, by the items that the tokens have, so that all share them."""
         self._names: set[str] = set()
         """Concepts that are capitalized inside a piece of text."""
 
@@ -96,13 +107,24 @@ class Lexicon(dict[str, Token]):
                 self._exact[concept] = kind
         return token
 
-    def learn(self, texts: Sequence[list[str]]) -> Counter[str]:
-        """Return how often each concept occurs in the texts, and note the names in them."""
-        for raw in set(chain.from_iterable([raws[1:] for raws in texts])):
+    def learn(self, texts: Iterable[list[str]]) -> Counter[str]:
+        """Return how often each concept occurs in the texts, and note the names in them.
+
+        Each text is a list of tokens. The lists are read one by one and not held.
+        """
+        openings = Counter[str]()
+
+        def noted() -> Iterator[list[str]]:
+            for raws in texts:
+                if raws:
+                    openings[raws[0]] += 1
+                yield raws
+
+        occurrences = Counter(chain.from_iterable(noted()))
+        for raw, count in occurrences.items():
             token = self[raw]
-            if token.kind == "capitalized":
+            if token.kind == "capitalized" and count > openings[raw]:
                 self._names.update(token.concepts)
-        occurrences = Counter(chain.from_iterable(texts))
         once = [self[raw].concepts for raw, count in occurrences.items() if count == 1]
         counts = Counter(chain.from_iterable(once))
         for raw, count in occurrences.items():
@@ -148,6 +170,8 @@ def read_token(raw: str) -> Token:
 
 def _read_word(core: str, kind: TokenKind) -> Token:
     lower = core.lower()
+    if lower == core:
+        lower = core  # one text, not two equal ones
     cues = word_cues(lower)
     if cues & Cue.NUMBER:
         kind = "numeral"

@@ -134,25 +134,24 @@ _LAST_MESSAGES = 2
 
 def promising_drafts(
     drafts: Sequence[UnitDraft],
-    texts: Sequence[list[str]],
     worths: Mapping[str, float],
     lexicon: Lexicon,
     limit: int,
-) -> list[int]:
+) -> Sequence[int]:
     """Return the indexes of the drafts that are worth reading for a summary of `limit` tokens."""
     most = _MIN_READ + int(_READ_PER_TOKEN * limit)
     if len(drafts) <= most:
-        return list(range(len(drafts)))
+        return range(len(drafts))
     token_worths = {
         raw: sum([worths.get(concept, 0.0) for concept in token.concepts])
         for raw, token in lexicon.items()
     }
     worth_of = token_worths.__getitem__
     ranks = [
-        sum(map(worth_of, raws))
+        sum(map(worth_of, draft.text.split()))
         * _FORM_FACTORS[draft.form]
         / (len(draft.text) + _LINE_LENGTH) ** _LENGTH_POWER
-        for draft, raws in zip(drafts, texts, strict=True)
+        for draft in drafts
     ]
     if all(draft.origin.speaker in UNNAMED for draft in drafts):
         for index, draft in enumerate(drafts):
@@ -173,12 +172,13 @@ def unit_factors(
 ) -> list[float]:
     """Return the factor of each unit: by its speaker, form, cues and position.
 
-    `lengths` are the words of each message.
+    `lengths` are the words of each turn of a meeting.
     """
     is_meeting = any(u.origin.speaker not in UNNAMED for u in units if not u.is_earlier)
     users = [u.origin.message for u in units if u.origin.role == "user" and not u.is_earlier]
     first, last = (users[0], users[-1]) if users else (None, None)
-    factors = []
+    factors: list[float] = []
+    equal: dict[float, float] = {}
     for unit in units:
         reading, message = unit.reading, unit.origin.message
         factor = _FORM_FACTORS[unit.form]
@@ -200,7 +200,7 @@ def unit_factors(
             factor *= _SINGLE_WORD
         if style == "code" and reading.technical:
             factor *= _TECHNICAL_IN_CODE_STYLE
-        factors.append(factor)
+        factors.append(equal.setdefault(factor, factor))
     return factors
 
 

@@ -13,9 +13,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import reduce
+from functools import lru_cache, reduce
 from itertools import chain, pairwise
-from operator import or_
+from operator import or_, truediv
 from typing import Any, NamedTuple
 
 from enfold.errors import InputError
@@ -25,6 +25,7 @@ from enfold.summaries.local.lexicon import (
     NUMBERS,
     PLACES,
     TECHNICAL,
+    ExactItem,
     Lexicon,
     Token,
     TokenKind,
@@ -304,15 +305,6 @@ LAST_GENERATION = 3
 UNNAMED = frozenset(SPEAKERS.values())
 
 
-class ExactItem(NamedTuple):
-    """Something that must be kept as it is written."""
-
-    kind: TokenKind
-    concepts: tuple[str, ...]
-    shown: str
-    """As written: a full name, or a number with its unit."""
-
-
 class Reading(NamedTuple):
     """The content of a piece of text."""
 
@@ -522,36 +514,36 @@ _SHORT = 30
 
 
 def read_drafts(
-    drafts: Sequence[UnitDraft], texts: Sequence[list[str]], chosen: Iterable[int], lexicon: Lexicon
+    drafts: list[UnitDraft], chosen: Iterable[int], lexicon: Lexicon
 ) -> list[SummaryUnit]:
-    """Return the chosen drafts as units; `texts` are the tokens of each draft."""
+    """Return the chosen drafts as units. The drafts are removed, so that not both are held."""
     units: list[SummaryUnit] = []
-    for place in chosen:
+    for place in sorted(chosen, reverse=True):
+        del drafts[place + 1 :]
         draft = drafts[place]
         # Of tool calls only paths and addresses are listed, and no phrase is one.
-        reading = read(texts[place], lexicon, phrases=draft.form is not TextForm.TOOL)
+        reading = read(draft.text, lexicon, phrases=draft.form is not TextForm.TOOL)
         if not reading.text:
             continue
-        cues = draft.cues | _cues_before(drafts, texts, place, lexicon)
+        cues = draft.cues | _cues_before(drafts, place, lexicon)
         if cues:
             reading = reading._replace(cues=reading.cues | cues)
         form = draft.form
         if form is TextForm.SENTENCE and reading.plain < _FEW_WORDS and len(reading.text) > _SHORT:
             form = TextForm.LISTING
         units.append(SummaryUnit(reading, draft.origin, form, place, draft.begins_line))
-    return units
+    drafts.clear()
+    return units[::-1]
 
 
-def _cues_before(
-    drafts: Sequence[UnitDraft], texts: Sequence[list[str]], place: int, lexicon: Lexicon
-) -> int:
+def _cues_before(drafts: Sequence[UnitDraft], place: int, lexicon: Lexicon) -> int:
     """Return the cues of a sentence that only announces this one, such as "Agreed."."""
     before = place - 1
     if before < 0 or drafts[before].origin is not drafts[place].origin:
         return 0
     if len(drafts[before].text) > _SHORT:
         return 0
-    reading = read(texts[before], lexicon)
+    reading = read(drafts[before].text, lexicon)
     return reading.cues & _PASSED_ON if len(reading.concepts) <= 1 else 0
 
 
@@ -563,12 +555,19 @@ _FEW_FILLERS = 2
 _EMPTY = Reading("", (), (), 0, 0, 1.0)
 
 
-def read(raws: list[str], lexicon: Lexicon, *, trim: bool = True, phrases: bool = True) -> Reading:
-    """Return the content of a text, given its tokens; many fillers at its start are removed.
+_share = lru_cache(maxsize=4_096)(truediv)
+_same = lru_cache(maxsize=4_096)(int)
+"""Divides two numbers, and returns a number as it is. Equal values are one object, because a long
+conversation has many readings."""
+
+
+def read(text: str, lexicon: Lexicon, *, trim: bool = True, phrases: bool = True) -> Reading:
+    """Return the content of a text; many fillers at its start are removed.
 
     A few fillers stay: a sentence that is quoted from its beginning can be found again verbatim.
     Without `phrases`, items of several words are not looked for.
     """
+    raws = text.split()
     tokens = list(map(lexicon.__getitem__, raws))
     start = _first_with_content(tokens) if trim else 0
     opening = raws[:start] if start <= _FEW_FILLERS else []
@@ -577,6 +576,8 @@ def read(raws: list[str], lexicon: Lexicon, *, trim: bool = True, phrases: bool 
     if not tokens:
         return _EMPTY
     clean = " ".join(raws)
+    if clean == text:
+        clean = text  # not a copy, which would be held as long as the original
     kinds, cores, concepts, items, all_cues = zip(*tokens, strict=True)
     found = reduce(or_, all_cues)
     if found & Cue.ANCHOR:
@@ -589,10 +590,10 @@ def read(raws: list[str], lexicon: Lexicon, *, trim: bool = True, phrases: bool 
     return Reading(
         " ".join((*opening, clean)),
         tuple(dict.fromkeys(chain.from_iterable(concepts))),
-        _items(clean if phrases else "", raws, tokens) if any(items) else (),
-        found,
+        _items(clean if phrases else "", raws, tokens, lexicon) if any(items) else (),
+        _same(found),
         sum(kind in TECHNICAL for kind in kinds) if plain < len(kinds) else 0,
-        plain / len(kinds),
+        _share(plain, len(kinds)),
         start > len(opening),
     )
 
@@ -614,7 +615,9 @@ _ENDINGS = (*PAUSES, *QUOTES, ")", "|")
 """A capital letter after one of these is not the sign of a name."""
 
 
-def _items(text: str, raws: list[str], tokens: list[Token]) -> tuple[ExactItem, ...]:
+def _items(
+    text: str, raws: list[str], tokens: list[Token], lexicon: Lexicon
+) -> tuple[ExactItem, ...]:
     """Return the exact items; a single capitalized word that may begin a sentence is a word."""
     items: list[ExactItem] = []
     covered: set[int] = set()
@@ -636,16 +639,25 @@ def _items(text: str, raws: list[str], tokens: list[Token]) -> tuple[ExactItem, 
         if token.kind == "capitalized":
             end = _end_of_name(raws, tokens, index)
             if end > index + 1 or not _begins_anew(raws, tokens, index):
-                name = tokens[index:end]
-                concepts = tuple(concept for each in name for concept in each.concepts)
-                shown = " ".join(each.core for each in name)
-                items.append(ExactItem("capitalized", concepts, shown))
+                items.append(_name(tokens[index:end]))
             covered.update(range(index, end))
         elif token.kind in {"integer", "numeral"}:
             items.append(ExactItem(token.kind, token.concepts, _with_its_word(tokens, index)))
         else:
-            items += [ExactItem(kind, (item.lower(),), item) for kind, item in token.items]
+            found = lexicon.exact.get(token.items)
+            if found is None:
+                found = [ExactItem(kind, (item.lower(),), item) for kind, item in token.items]
+                lexicon.exact[token.items] = found
+            items += found
     return tuple(items)
+
+
+def _name(tokens: list[Token]) -> ExactItem:
+    """Return the name that the tokens are."""
+    concepts = tokens[0].concepts
+    if len(tokens) > 1:
+        concepts = tuple(concept for each in tokens for concept in each.concepts)
+    return ExactItem("capitalized", concepts, " ".join([each.core for each in tokens]))
 
 
 def _tokens_inside(text: str, phrase: str, raws: list[str]) -> list[int]:
