@@ -174,7 +174,7 @@ def _terms_of_ascii(text: str) -> list[str]:
 def _add_texts_of(candidate: str, texts: list[str]) -> None:
     """Add the terms of a candidate that is not ASCII: the texts of `_terms_of_candidate`."""
     for _, piece in _pieces(candidate, _unicode_word()):
-        for word in _unicode_word().findall(piece):
+        for word in _pattern_for(piece).findall(piece):
             for folded in _unicode_word().findall(fold(word)):
                 for run in _PAIRED_RUN.split(folded):
                     if _IS_PAIRED.match(run):
@@ -240,9 +240,7 @@ def fold(word: str) -> str:
 
 def _terms_of_candidate(candidate: str, start: int) -> Iterator[Term]:
     for offset, run in _pieces(candidate, _unicode_word()):
-        # Without marks the shorter pattern finds the same; in a text of emoji it is much faster.
-        pattern = _unicode_word() if _MAY_HAVE_MARKS.search(run) else _WORD
-        for word in pattern.finditer(run):
+        for word in _pattern_for(run).finditer(run):
             first, last = start + offset + word.start(), start + offset + word.end()
             yield from _terms_of_word(word[0], first, last)
 
@@ -287,6 +285,14 @@ def _phrases_in(text: str) -> Iterator[Phrase]:
 def _camel_parts(word: str) -> list[str]:
     parts = _CAMEL.split(word)
     return parts if len(parts) > 1 else []
+
+
+def _pattern_for(text: str) -> re.Pattern[str]:
+    """Return the pattern for the words of a candidate.
+
+    Without marks the shorter pattern finds the same; in a text of emoji it is much faster.
+    """
+    return _unicode_word() if _MAY_HAVE_MARKS.search(text) else _WORD
 
 
 @cache
