@@ -147,6 +147,10 @@ class MessageDraft:
     search_text: str = field(default="", repr=False)
     search_terms: str | None = field(default=None, repr=False)
     """The terms of the text, joined by spaces. None: they are found when it is written."""
+    search_parts: str | None = field(default=None, repr=False)
+    """The parts of its names in camel case, likewise."""
+    digest: str | None = None
+    """The hash of the body, likewise."""
     client_id: str | None = None
     """The client's id of the message."""
     name: str | None = None

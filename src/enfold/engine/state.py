@@ -20,7 +20,7 @@ from enfold.budget import (
     resolve_threshold,
 )
 from enfold.errors import ConfigError, EnfoldError, InputError, NotFoundError
-from enfold.identity import content_hash
+from enfold.identity import content_hash, digest
 from enfold.jsontext import dump_text, dumps, loads
 from enfold.llm.calls import Connection, Gateway
 from enfold.llm.costs import detect
@@ -55,12 +55,17 @@ from enfold.settings import ALIASES, Settings, change, resolve, retention_policy
 from enfold.store import catalog, sessions, snapshots, tree
 from enfold.store import snapshots as views
 from enfold.store.database import Database
-from enfold.store.index import joined_terms
+from enfold.store.index import joined_parts, joined_terms
 from enfold.store.snapshots import LONGEST_VIEW
 from enfold.strategies import contract, presets
 from enfold.strategies.presets import Preset
 from enfold.summaries import summary_tokens
-from enfold.tokens import count_conversation, count_messages
+from enfold.tokens import (
+    DEFAULT,
+    count_conversation,
+    count_messages,
+    use_fastest_library_only,
+)
 from enfold.view import ShownMessage, View
 from enfold.wire import estimate
 
@@ -166,23 +171,39 @@ def drafts(messages: Sequence[Message], tokenizer: str) -> tuple[MessageDraft, .
     """
     counts = count_messages(messages, tokenizer)
     texts = [search_text(message) for message in messages]
+    bodies = [dumps(wire.get(message.dialect).render_message(message)) for message in messages]
     return tuple(
         MessageDraft(
             role=message.role,
             dialect=message.dialect,
-            body=dumps(wire.get(message.dialect).render_message(message)),
+            body=body,
             content_hash=content_hash(message),
             tokens=tokens,
             tokenizer=tokenizer,
             estimate=estimate(message),
             search_text=text,
             search_terms=joined_terms(text),
+            search_parts=joined_parts(text),
+            digest=digest(body),
             client_id=message.id,
             name=message.name,
             created_at=None if message.at is None else round(message.at.timestamp() * 1000),
         )
-        for message, text, tokens in zip(messages, texts, counts, strict=True)
+        for message, body, text, tokens in zip(messages, bodies, texts, counts, strict=True)
     )
+
+
+def read_drafts(
+    given: Iterable[MessageInput], tokenizer: str, *, dialect: str = "auto"
+) -> tuple[MessageDraft, ...]:
+    """Return messages in any form as they are stored."""
+    return drafts(as_messages(given, dialect), tokenizer)
+
+
+def prepare_process() -> None:
+    """Load what `read_drafts` needs, in a process that counts for a server."""
+    use_fastest_library_only()
+    read_drafts(("a",), DEFAULT)
 
 
 def search_text(message: Message) -> str:

@@ -34,20 +34,26 @@ def namespace_scope(namespace: str) -> str:
     return f"namespace{_JOINT}{blake2b(namespace.encode(), digest_size=12).hexdigest()}"
 
 
-def add(db: Database, session: SessionKey, texts: Sequence[tuple[int, str, str | None]]) -> None:
-    """Add messages, given as key, searchable text and its terms, to the index."""
-    cleaned = [(key, storable(text), terms) for key, text, terms in texts if text]
+def add(
+    db: Database, session: SessionKey, texts: Sequence[tuple[int, str, str | None, str | None]]
+) -> None:
+    """Add messages, given as key, searchable text, its terms and its parts, to the index."""
+    cleaned = [(key, storable(text), *found) for key, text, *found in texts if text]
     if not cleaned:
         return
     db.change_many(
         "insert_text",
-        [{"message": key, "session": session, "text": text} for key, text, _ in cleaned],
+        [{"message": key, "session": session, "text": text} for key, text, *_ in cleaned],
     )
     scopes = _scopes(db, session)
     rows_of = _ROWS[db.engine]
     db.change_many(
         "insert_words",
-        (row for key, text, terms in cleaned for row in rows_of(key, session, scopes, text, terms)),
+        (
+            row
+            for key, text, *found in cleaned
+            for row in rows_of(key, session, scopes, text, *found)
+        ),
     )
 
 
@@ -127,23 +133,38 @@ def joined_terms(text: str) -> str:
     return " ".join(texts_of_terms(storable(text)))
 
 
+def joined_parts(text: str) -> str:
+    """Return the parts of names in camel case of a searchable text, joined by spaces."""
+    return " ".join(sorted(parts_of(storable(text))))
+
+
 def _fts5_rows(
-    key: int, _session: SessionKey, scopes: Sequence[str], text: str, terms: str | None = None
+    key: int,
+    _session: SessionKey,
+    scopes: Sequence[str],
+    text: str,
+    terms: str | None = None,
+    parts: str | None = None,
 ) -> Iterator[dict[str, Any]]:
     yield {
         "message": key,
         "scope": " ".join(scopes),
         "words": joined_terms(text) if terms is None else terms,
-        "parts": " ".join(sorted(parts_of(text))),
+        "parts": joined_parts(text) if parts is None else parts,
     }
 
 
 def _tsvector_rows(
-    key: int, session: SessionKey, scopes: Sequence[str], text: str, joined: str | None = None
+    key: int,
+    session: SessionKey,
+    scopes: Sequence[str],
+    text: str,
+    joined: str | None = None,
+    parts: str | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Yield rows that overlap by the longest phrase, so that one row has each phrase whole."""
     terms = texts_of_terms(text) if joined is None else joined.split()
-    without_place = [*scopes, *parts_of(text)]
+    without_place = [*scopes, *(parts_of(text) if parts is None else parts.split())]
     starts = range(0, max(1, len(terms) - LONGEST_PHRASE), WINDOW - LONGEST_PHRASE)
     for piece, at in enumerate(starts):
         yield {

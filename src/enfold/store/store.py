@@ -25,7 +25,14 @@ from typing import Concatenate, ParamSpec, Protocol, Self, TypeVar
 from enfold.errors import ConfigError, StoreError
 from enfold.store.database import Cursor, Database, EngineName, is_current, migrate, migrations
 from enfold.store.postgresql import PostgreSQL
-from enfold.store.sqlite import MEMORY, FileConnection, FileVersions, SQLite, foreign_commits
+from enfold.store.sqlite import (
+    MEMORY,
+    FileConnection,
+    FileVersions,
+    LogCopier,
+    SQLite,
+    foreign_commits,
+)
 
 
 class DatabaseConnection(Protocol):
@@ -190,11 +197,13 @@ class Store:
         readers: ConnectionPool,
         writers: ConnectionPool,
         versions: FileVersions | None = None,
+        log: LogCopier | None = None,
     ) -> None:
         self._engine = engine
         self._readers = readers
         self._writers = writers
         self._versions = versions
+        self._log = log
         self.writes = 0
         """The number of writes of this process, failed ones included."""
         self.changes = 0
@@ -245,7 +254,7 @@ class Store:
                 self._engine.begin_write, lambda db: function(db, *args, **kwargs)
             )
         finally:
-            self.writes += 1
+            self._end_write()
 
     async def append_versioned(
         self,
@@ -261,7 +270,12 @@ class Store:
                 self._engine.begin_write, lambda db: function(db, *args, **kwargs), self._versions
             )
         finally:
-            self.writes += 1
+            self._end_write()
+
+    def _end_write(self) -> None:
+        self.writes += 1
+        if self._log is not None:
+            self._log.look()
 
     def version(self) -> int | None:
         """Return the version of the database: another number after every commit of any process.
@@ -289,8 +303,9 @@ class Store:
         await self._readers.close()
         if self._writers is not self._readers:
             await self._writers.close()
-        if self._versions is not None:
-            self._versions.close()
+        for each in (self._versions, self._log):
+            if each is not None:
+                await asyncio.to_thread(each.close)
 
     async def __aenter__(self) -> Self:
         return self
@@ -335,7 +350,7 @@ def _open_sqlite(url: str, patience: float) -> Store:
     if engine.path == MEMORY:
         return Store(engine, writer, writer)
     readers = ConnectionPool(engine, partial(engine.connect, read_only=True), _SQLITE_READERS)
-    return Store(engine, readers, writer, FileVersions(engine))
+    return Store(engine, readers, writer, FileVersions(engine), LogCopier(engine))
 
 
 def _open_postgresql(url: str, patience: float) -> Store:

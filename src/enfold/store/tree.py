@@ -401,7 +401,10 @@ def _write(
     index.add(
         db,
         session,
-        [(key, d.search_text, d.search_terms) for key, d in zip(keys, drafts, strict=True)],
+        [
+            (key, draft.search_text, draft.search_terms, draft.search_parts)
+            for key, draft in zip(keys, drafts, strict=True)
+        ],
     )
     return tuple(messages)
 
@@ -437,7 +440,7 @@ def _as_stored(
         dialect=draft.dialect,
         body=draft.body,
         content_hash=draft.content_hash,
-        digest=digest(draft.body),
+        digest=draft.digest or digest(draft.body),
         tokens=draft.tokens,
         tokenizer=draft.tokenizer,
         estimate=draft.estimate,
