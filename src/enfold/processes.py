@@ -1,10 +1,12 @@
 """Worker processes: each runs tasks on items that it gets through a pipe, and returns the results.
 
-They end with this process, in any case, and write no files.
+They end with this process, in any case, and write no files. A `LowPriorityProcess` takes long
+computations out of a server, whose interpreter would run no request meanwhile.
 """
 
 from __future__ import annotations
 
+import asyncio
 import multiprocessing
 import os
 import pickle
@@ -18,7 +20,8 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from queue import SimpleQueue
 from threading import Thread
-from typing import Any, Protocol, TypeAlias
+from time import monotonic
+from typing import Any, ParamSpec, Protocol, TypeAlias, TypeVar
 
 
 class ItemTask(Protocol):
@@ -150,3 +153,123 @@ def settle(future: Future[Any], result: Any) -> None:
         future.set_exception(result)
     else:
         future.set_result(result)
+
+
+Params = ParamSpec("Params")
+Result = TypeVar("Result")
+
+_NICENESS = 5
+_IDLE_SECONDS = 60.0
+"""The time without work after which the process ends, so that its memory is free again."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Calls:
+    """Calls of a function."""
+
+    function: Callable[..., Any]
+
+    def do(self, arguments: tuple[Any, ...]) -> Any:
+        """Return the result of one call."""
+        return self.function(*arguments)
+
+
+class LowPriorityProcess:
+    """A process for long computations, which leaves the processor to everything else.
+
+    It is started when it is needed for the second time, because a start takes as long as a few
+    computations, and ends after some time without work.
+    """
+
+    def __init__(self, prepare: Callable[[], object], idle_seconds: float = _IDLE_SECONDS) -> None:
+        """`prepare` is called in a new process before it is ready."""
+        self._prepare = prepare
+        self._idle_seconds = idle_seconds
+        self._waiting: SimpleQueue[Row | None] | None = None
+        self._prepared: Future[Any] = Future()
+        self._latest = self._prepared
+        """The result of the latest call, which the process computes last."""
+        self._needed_at = -idle_seconds
+        self._used_at = 0.0
+        self._next_start = 0.0
+        """Time before which it is not started again: a start that fails must not be repeated."""
+        self._end: asyncio.TimerHandle | None = None
+
+    def start(self) -> bool:
+        """Return True if it is ready; else start it, unless it is starting or has just failed."""
+        if self._waiting is None:
+            now = monotonic()
+            is_second = now < self._needed_at + self._idle_seconds
+            self._needed_at = now
+            if now < self._next_start or not is_second:
+                return False
+            self._next_start = now + self._idle_seconds
+            self._waiting = SimpleQueue()
+            self._latest = self._prepared = Future()
+            self._waiting.put(_row(_prepare, (self._prepare,), self._prepared))
+            # To start a process takes a moment, in which this thread has other work.
+            Thread(target=_run_worker, args=(self._waiting,), daemon=True).start()
+            self._look_later()
+        if not self._prepared.done():
+            return False
+        if self._prepared.exception() is not None:
+            self.stop()
+            return False
+        return True
+
+    async def run(
+        self, function: Callable[Params, Result], *arguments: Params.args, **_none: Params.kwargs
+    ) -> Result:
+        """Return the result of a function that can be imported.
+
+        Raise its error, or `BrokenProcessPool` if the process has ended.
+        """
+        future: Future[Result] = Future()
+        row = await asyncio.to_thread(_row, function, arguments, future)
+        if self._waiting is None:
+            raise BrokenProcessPool("it has ended")
+        self._waiting.put(row)
+        self._latest = future
+        self._used_at = monotonic()
+        try:
+            # The thread that passes the calls sets the result, also if nobody waits for it.
+            return await asyncio.shield(asyncio.wrap_future(future))
+        except BrokenProcessPool:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """End the process after what it does."""
+        if self._waiting is not None:
+            self._waiting.put(None)
+            self._waiting = None
+        if self._end is not None:
+            self._end.cancel()
+
+    def _look_later(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._end = loop.call_later(self._idle_seconds, self._stop_if_idle)
+
+    def _stop_if_idle(self) -> None:
+        is_idle = monotonic() >= self._used_at + self._idle_seconds
+        if is_idle and self._prepared.done() and self._latest.done():
+            self.stop()
+        else:
+            self._look_later()
+
+
+def _run_worker(waiting: SimpleQueue[Row | None]) -> None:
+    process, thread = _start_worker(waiting)
+    thread.join()
+    process.join()
+
+
+def _prepare(work: Callable[[], object]) -> None:
+    """Do the work, and only then lower the priority: on a busy machine it would take long."""
+    work()
+    if hasattr(os, "nice"):
+        os.nice(_NICENESS)
+
+
+def _row(function: Callable[..., Any], arguments: tuple[Any, ...], future: Future[Any]) -> Row:
+    return pickle.dumps(_Calls(function)), pickle.dumps(arguments), future

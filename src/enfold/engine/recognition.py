@@ -33,7 +33,7 @@ from enfold.settings import Settings
 from enfold.store import catalog, responses, sessions, snapshots, tree
 from enfold.store.database import Database
 from enfold.text.harness import person_text
-from enfold.tokens import Tokenizer, count_async
+from enfold.tokens.apart import count_apart
 
 if TYPE_CHECKING:
     from enfold.engine.engine import Engine
@@ -226,8 +226,7 @@ class ProxiedConversations:
     async def record(self, *recordings: Recording) -> list[Session]:
         """Append new messages in one transaction; return each session at their end."""
         counted = [
-            (each, await count_async(_counted, each.messages, each.tokenizer))
-            for each in recordings
+            (each, await count_apart(drafts, each.messages, each.tokenizer)) for each in recordings
         ]
         recorded = await self._store.append(_record_all, counted)
         return [Session(self._engine, record, tip) for record, tip in recorded]
@@ -266,10 +265,6 @@ def _has_chosen_window(settings: Settings) -> bool:
     return settings.window is not None and not (
         is_clients and settings.window in CLIENT_WINDOWS.values()
     )
-
-
-def _counted(messages: Sequence[Message], tokenizer: Tokenizer) -> Sequence[records.MessageDraft]:
-    return drafts(messages, tokenizer.name)
 
 
 _Recorded: TypeAlias = tuple[records.SessionRecord, str | None]

@@ -29,12 +29,12 @@ from enfold.engine.state import (
     as_messages,
     check_changes,
     decide_for,
-    drafts,
     is_done_since,
     keeping,
     message_of,
     new_bodies,
     prompt_variant,
+    read_drafts,
     read_model,
     read_session_settings,
     read_state,
@@ -71,6 +71,7 @@ from enfold.store.store import Result
 from enfold.summaries import Summarizer
 from enfold.summaries.local import LOCAL
 from enfold.tokens import Tokenizer, compute_async, count_async
+from enfold.tokens.apart import count_apart
 from enfold.view import ShownMessage, View
 
 if TYPE_CHECKING:
@@ -160,15 +161,12 @@ class Session:
         What is there already is recognised and not written twice. After any message but the last
         this makes a branch. With `forward_only` the session does not go back to what it knows.
         """
-
-        def read(messages: Sequence[MessageInput], tokenizer: Tokenizer) -> Sequence[MessageDraft]:
-            return drafts(as_messages(messages, dialect), tokenizer.name)
-
+        read = partial(read_drafts, dialect=dialect)
         place = (self.tip or CURRENT_TIP) if after is None else after
         recent = self._engine.recent_views.get(self.key)
         # If the model has changed since, the next view counts these messages anew.
         tokenizer = await self.tokenizer() if recent is None else recent.view.tokenizer
-        written = await count_async(read, given, tokenizer)
+        written = await count_apart(read, given, tokenizer)
         if recent is None or place is not CURRENT_TIP or forward_only:
             stored = await self._store.append(
                 tree.append, self.key, written, place, forward_only=forward_only

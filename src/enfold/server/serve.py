@@ -22,6 +22,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from enfold.engine import Engine
+from enfold.engine.state import prepare_process
 from enfold.errors import ConfigError, TokenCountError
 from enfold.server.access import caller_in, is_loopback
 from enfold.server.app import App, create_app, give_sample
@@ -31,6 +32,7 @@ from enfold.server.proxy.routes import open_proxy
 from enfold.server.request_log import log_to_standard_error
 from enfold.settings import ServerSettings, database_url, server_identity, server_settings
 from enfold.tokens import use_fastest_library_only, warm
+from enfold.tokens.apart import use_process
 from enfold.wiring import open_engine
 
 DRAIN_SECONDS = 30
@@ -146,6 +148,7 @@ def run(options: ServeOptions, ready: Callable[[str], None]) -> None:
     log_to_standard_error(quiet=options.quiet)
     _keep_some_memory()
     use_fastest_library_only()
+    use_process(prepare_process)
     given = server_settings()
     if options.fd is not None:
         listener = socket.socket(fileno=options.fd)

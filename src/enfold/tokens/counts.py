@@ -278,19 +278,20 @@ async def compute_async(
 
 
 def _is_little(messages: Sequence[Any]) -> bool:
-    return len(messages) <= _SMALL_MESSAGES and sum(map(_characters, messages)) <= _SMALL_CHARACTERS
+    return len(messages) <= _SMALL_MESSAGES and sum(map(characters, messages)) <= _SMALL_CHARACTERS
 
 
-def _characters(part: Any) -> int:
+def characters(part: Any) -> int:
+    """Return the characters of a message's texts, or a large number for an unknown object."""
     match part:
         case str(text) | bytes(text) | {"content": str(text)}:
             return len(text)
         case Message(parts=inner):
-            return sum(map(_characters, inner))
+            return sum(map(characters, inner))
         case Text(text) | Reasoning(text) | ToolCall(arguments=str(text)):
             return len(text)
         case ToolResult(parts=inner):
-            return sum(map(_characters, inner))
+            return sum(map(characters, inner))
         case Attachment():
             return 0
     return _SMALL_CHARACTERS + 1  # an object, whose size is known only after it is written

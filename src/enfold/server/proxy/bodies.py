@@ -12,6 +12,8 @@ import asyncio
 import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache
@@ -36,6 +38,7 @@ from enfold.identity import content_hash
 from enfold.jsontext import dumps, fields, items, loads
 from enfold.messages import Message, Role
 from enfold.tokens import count_conversation, count_messages, counting_threads
+from enfold.tokens.apart import process_for
 from enfold.tokens.counts import PART_KINDS, PartKind, collect
 from enfold.wire import Wire, estimate
 
@@ -247,7 +250,7 @@ class MessageFactsCache:
         if not missing:
             return cast("list[MessageFacts]", cached)
         computed = await _run_in_thread_if_large(
-            _compute_facts, tuple(missing.values()), dialect, tokenizer
+            _compute_facts, tuple(missing.values()), dialect, tokenizer, is_apart=True
         )
         new = dict(zip(missing, computed, strict=True))
         if len(self._facts) + len(new) > self._size:
@@ -296,9 +299,14 @@ async def _run_in_thread_if_large(
     dialect: str,
     *further: *Further,
     large: int = _THREAD_BYTES,
+    is_apart: bool = False,
 ) -> Result:
-    if sum(map(len, raws)) < large:
+    size = sum(map(len, raws))
+    if size < large:
         return work(raws, dialect, *further)
+    if is_apart and (process := process_for(size)) is not None:
+        with suppress(BrokenProcessPool):  # it was ended; here it is done in any case
+            return await process.run(work, raws, dialect, *further)
     loop = asyncio.get_running_loop()
     return await loop.run_in_executor(counting_threads(), work, raws, dialect, *further)
 
