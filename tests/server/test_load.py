@@ -8,7 +8,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import httpx
@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from enfold.errors import InputError, OverloadError
 from enfold.jsontext import loads
-from enfold.server import App
+from enfold.server import App, connections
 from enfold.server.access import Caller, remember
 from enfold.server.api import shapes
 from enfold.server.app import API_BODY_LIMIT
@@ -106,6 +106,26 @@ async def test_a_client_that_still_sends_can_read_the_413(port: int) -> None:
             writer.close()
     assert answer.startswith(b"HTTP/1.1 413 ")
     assert b"larger than" in answer
+
+
+async def test_a_body_that_nobody_needs_is_read_slowly(
+    port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "LINGER_PACE", 1)
+    monkeypatch.setattr(connections, "LINGER_SECONDS", 0.2)
+    head = b"POST /api/sessions HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n"
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(head + b"content-length: %d\r\n\r\n" % (80 * 2**20))
+    assert (await reader.readline()).startswith(b"HTTP/1.1 413 ")
+    sent = 0
+    with suppress(ConnectionError):
+        async with asyncio.timeout(60):
+            while sent < 64 * 2**20:
+                writer.write(b"a" * 2**16)
+                await writer.drain()
+                sent += 2**16
+    writer.close()
+    assert sent < 64 * 2**20
 
 
 async def test_a_body_of_the_api_has_a_limit_of_its_own(client: Client) -> None:
@@ -338,34 +358,131 @@ async def test_a_caller_holds_a_limited_number_of_bytes() -> None:
             assert answer.status_code == status
 
 
+async def test_a_caller_with_a_request_now_and_then_does_not_wait_for_a_round() -> None:
+    order: list[bytes] = []
+    steps, begun = asyncio.Semaphore(0), asyncio.Semaphore(0)
+
+    async def compute(scope: Scope, receive: Receive, send: Send) -> None:
+        await _read(receive)
+        order.append(dict(scope["headers"])[b"x-caller"])
+        begun.release()
+        await steps.acquire()
+        await Response()(scope, receive, send)
+
+    async with _callers(
+        LoadLimits(computing=1, computing_seconds=600), Bodies(compute, 9)
+    ) as client:
+        tasks = []
+
+        async def send(*names: str) -> None:
+            for name in names:
+                tasks.append(asyncio.create_task(client.post("/", headers={"x-caller": name})))
+                await asyncio.sleep(0.01)
+
+        await send("ann", "ann", "ann", "ben", "ben", "ben")
+        for _ in range(2):
+            await begun.acquire()
+            steps.release()
+        await begun.acquire()
+        await send("eve")
+        for _ in range(5):
+            steps.release()
+        await asyncio.gather(*tasks)
+    assert order == [b"ann", b"ann", b"ben", b"eve", b"ann", b"ben", b"ben"]
+
+
+class _Upload:
+    """A request whose body arrives piece by piece; `arrived` counts the pieces that were read."""
+
+    def __init__(self, load: ASGIApp, name: str, pieces: int, *, is_slow: bool = False) -> None:
+        self.arrived = 0
+        self.status = 0
+        self.go = asyncio.Event()
+        """A slow sender sends its last piece when this is set."""
+        self._left = pieces
+        self._is_slow = is_slow
+        scope = {"type": "http", "path": "/", "method": "POST", "headers": [], "state": {}}
+        remember(scope, Caller(name, ""))
+        self.task = asyncio.ensure_future(load(scope, self._receive, self._send))
+
+    async def _receive(self) -> dict[str, Any]:
+        await asyncio.sleep(0)
+        self._left -= 1
+        if self._is_slow and not self._left:
+            await self.go.wait()
+        self.arrived += 1
+        return {"type": "http.request", "body": b"x" * 10, "more_body": self._left > 0}
+
+    async def _send(self, message: Any) -> None:
+        self.status = message.get("status", self.status)
+
+
+def _turns(**limits: Any) -> LoadLimits:
+    given = {
+        "large_requests": 1,
+        "large_seconds": 600,
+        "large_turn_seconds": 600,
+        "slow_seconds": 9,
+    }
+    return LoadLimits(large_bytes=10, **(given | limits))
+
+
 async def test_large_requests_wait_for_their_turn() -> None:
-    limits = LoadLimits(
-        large_bytes=10, large_requests=1, large_seconds=0.05, large_turn_seconds=600
-    )
-    load = LoadGuard(Response(), limits)
-    async with load.turn("ann", 9), load.turn("ann", 10):
-        with pytest.raises(OverloadError):
-            async with load.turn("ben", 10):
-                pass
-        async with load.turn("ben", 9):
-            pass
-    async with load.turn("ben", 10):
-        pass
+    load = LoadGuard(Response(), _turns(large_seconds=0.05))
+    end = await load.take_turn("ann")
+    with pytest.raises(OverloadError):
+        await load.take_turn("ben")
+    end()
+    (await load.take_turn("ben"))()
 
 
 async def test_a_large_request_that_takes_long_lets_others_have_their_turn() -> None:
-    limits = LoadLimits(
-        large_bytes=10, large_requests=1, large_seconds=600, large_turn_seconds=0.01
-    )
-    load = LoadGuard(Response(), limits)
-    async with load.turn("ann", 10), load.turn("ben", 10), load.turn("ann", 10):
-        pass
-    async with load.turn("ann", 10):
-        pass
+    load = LoadGuard(Response(), _turns(large_turn_seconds=0.01))
+    for name in ("ann", "ben", "ann"):
+        await load.take_turn(name)
+    (await load.take_turn("ann"))()
+
+
+async def test_a_large_body_is_not_read_before_its_turn() -> None:
+    go, computing = asyncio.Event(), asyncio.Event()
+
+    async def compute(scope: Scope, receive: Receive, send: Send) -> None:
+        await _read(receive)
+        computing.set()
+        await go.wait()
+        await Response()(scope, receive, send)
+
+    load = LoadGuard(Bodies(compute, 10_000), _turns())
+    first = _Upload(load, "ann", 100)
+    await computing.wait()
+    second = _Upload(load, "ben", 100)
+    small = _Upload(load, "eve", 1)
+    for _ in range(1_000):
+        await asyncio.sleep(0)
+    assert (first.arrived, second.arrived) == (100, 1)
+    go.set()
+    await asyncio.gather(first.task, second.task, small.task)
+    assert (first.status, second.status, second.arrived, small.status) == (200, 200, 100, 200)
+
+
+async def test_a_slow_sender_does_not_keep_its_turn() -> None:
+    async def compute(scope: Scope, receive: Receive, send: Send) -> None:
+        await _read(receive)
+        await Response()(scope, receive, send)
+
+    load = LoadGuard(Bodies(compute, 10_000), _turns(slow_seconds=0.01))
+    slow = _Upload(load, "ann", 10, is_slow=True)
+    while slow.arrived < 9:  # noqa: ASYNC110 - its body arrives step by step
+        await asyncio.sleep(0)
+    fast = _Upload(load, "ben", 100)
+    await fast.task
+    slow.go.set()
+    await slow.task
+    assert (slow.status, slow.arrived, fast.status, fast.arrived) == (200, 10, 200, 100)
 
 
 def test_other_threads_run_while_a_long_text_is_indexed() -> None:
-    text = "".join(chr(0x1F300 + number % 700) for number in range(900_000))
+    text = "".join(chr(0x1F300 + number % 700) for number in range(9_000_000))
     thread = threading.Thread(target=texts_of_terms, args=(text,))
     thread.start()
     steps = 0

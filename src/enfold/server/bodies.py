@@ -69,7 +69,12 @@ class Bodies:
 
 
 class _Limited:
-    """The body of one request. One timer serves all its pieces."""
+    """The body of one request. One timer serves all its pieces.
+
+    A large body is read in the turn of its request. While it waits, the connection is not read, so
+    that its sender waits as well. A slow sender does not keep the others waiting: its request gets
+    a turn when the whole body has arrived.
+    """
 
     def __init__(
         self, receive: Receive, limit: int, seconds: float, load: RequestLoad | None
@@ -85,11 +90,17 @@ class _Limited:
         self._waiting: asyncio.Task[Any] | None = None
         """The task that waits for the next piece."""
         self._is_late = False
+        self._turn_check: asyncio.TimerHandle | None = None
+        """The timer that ends the turn of a slow sender."""
+        self._slow_since: tuple[float, int] | None = None
+        """Time and size at which the sender was found to be slow."""
 
     async def receive(self) -> Message:
         """Return the next piece; after the last one, the message that the client disconnected."""
         if self._whole:
             return await self._receive()
+        if self._load is not None and self._load.is_large:
+            await self._wait_for_turn(self._load)
         message = await self._in_time()
         size = len(message.get("body", b""))
         self._size += size
@@ -105,9 +116,36 @@ class _Limited:
         return message
 
     def stop_clock(self) -> None:
-        """Cancel the timer."""
-        if self._clock is not None:
-            self._clock.cancel()
+        """Cancel the timers."""
+        for timer in (self._clock, self._turn_check):
+            if timer is not None:
+                timer.cancel()
+
+    async def _wait_for_turn(self, load: RequestLoad) -> None:
+        """Wait until the next piece of a large body may be read."""
+        begin = monotonic()
+        if self._slow_since is not None:
+            since, size = self._slow_since
+            await asyncio.sleep(since + (self._size - size) / load.limits.slow_pace - begin)
+        elif self._turn_check is None:
+            await load.take_turn()
+            self._check_turn_later(load)
+        else:
+            return
+        self._begin += monotonic() - begin  # this time is not the sender's
+
+    def _check_turn_later(self, load: RequestLoad) -> None:
+        seconds, size = load.limits.slow_seconds, self._size
+        loop = asyncio.get_running_loop()
+        self._turn_check = loop.call_later(seconds, self._check_turn, load, size)
+
+    def _check_turn(self, load: RequestLoad, size: int) -> None:
+        """End the turn if the sender is slow and others wait for theirs."""
+        if load.is_awaited and self._size - size < load.limits.slow_bytes:
+            self._slow_since = monotonic(), self._size
+            load.end_turn()
+        else:
+            self._check_turn_later(load)
 
     async def _in_time(self) -> Message:
         self._waiting = task = asyncio.current_task()

@@ -22,6 +22,8 @@ HEAD_BYTES = 64 * 1024
 """The most bytes of a request's first line and headers."""
 LINGER_SECONDS = 5.0
 """The time that a client has to read an answer that ends the connection before its body's end."""
+LINGER_PACE = 20 * 2**20
+"""Bytes per second of such a body that are read."""
 _TOO_LARGE = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
     b"content-type: text/plain; charset=utf-8\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%s"
@@ -89,6 +91,15 @@ class Joined:
         self._transport.resume_reading()
         self._loop.call_later(LINGER_SECONDS, self._transport.close)
 
+    def drop(self, size: int) -> None:
+        """Pause after dropped bytes: to read them fast would cost the time of other requests."""
+        self._transport.pause_reading()
+        self._loop.call_later(size / LINGER_PACE, self._resume)
+
+    def _resume(self) -> None:
+        if not self._transport.is_closing():
+            self._transport.resume_reading()
+
     def is_closing(self) -> bool:
         """Return True if the connection is closed or about to be."""
         return bool(self._transport.is_closing())
@@ -124,6 +135,7 @@ class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # one
     def data_received(self, data: bytes) -> None:
         """Stop the time limit when the headers are complete; refuse headers that are too large."""
         if self._joined.is_lingering:
+            self._joined.drop(len(data))
             return
         self._chunk_bytes = len(data)
         super().data_received(data)

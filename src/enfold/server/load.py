@@ -7,7 +7,10 @@ once.
 
 At most `computing` of these requests compute at a time, and callers take turns: a
 caller with many requests does not delay those of a caller with one. Large requests compute in
-threads, and have turns of their own.
+threads, and have turns of their own. The turn of one begins while its body arrives: a body that
+waits for its turn is not read, so that its sender waits, too, and its bytes take no memory. While
+large requests of several callers wait, they get half of the time: after a turn, the next one begins
+later by the time that it took.
 """
 
 from __future__ import annotations
@@ -49,8 +52,8 @@ class LoadLimits:
     caller_bytes: int = 192 * _MB
     computing: int = 4
     """Requests that compute at once: those that wait for a model or send an answer do not count."""
-    computing_seconds: float = 0.25
-    """The time after which a request no longer counts as computing."""
+    computing_seconds: float = 0.05
+    """The time after which a request no longer counts as computing: it waits for the database."""
     large_bytes: int = 1 * _MB
     """A body from this size on is large."""
     large_requests: int = max(1, min(2, (cpu_count() or 1) - 1))
@@ -59,6 +62,14 @@ class LoadLimits:
     """The time that a large request waits for its turn."""
     large_turn_seconds: float = 5.0
     """The time after which the next large request has its turn: this one may wait for a model."""
+    longest_pause: float = 1.0
+    """The most seconds between the turns of two large requests, one of which has waited."""
+    slow_seconds: float = 0.1
+    slow_bytes: int = 1 * _MB
+    """A body that brings fewer bytes in this time loses its turn until it has arrived, if other
+    requests wait for theirs."""
+    slow_pace: int = 16 * _MB
+    """Bytes per second at which the rest of such a body is read."""
 
 
 class LoadGuard:
@@ -66,16 +77,19 @@ class LoadGuard:
 
     def __init__(self, app: ASGIApp, limits: LoadLimits | None = None) -> None:
         self._app = app
-        self._limits = limits or LoadLimits()
+        self.limits = limits or LoadLimits()
+        """The limits of this server."""
         self._requests: dict[bytes | str, int] = {}
         """Requests of each caller, waiting ones included."""
         self._all_requests = 0
-        self._places = _FairSemaphore(self._limits.requests)
+        self._places = _FairSemaphore(self.limits.requests)
         self._callers_places: dict[bytes | str, _FairSemaphore] = {}
         self._bytes: dict[bytes | str, int] = defaultdict(int)
         self._all_bytes = 0
-        self._computing = _FairSemaphore(self._limits.computing)
-        self._turns = asyncio.Semaphore(self._limits.large_requests)
+        self._computing = _FairSemaphore(self.limits.computing)
+        self._turns = asyncio.Semaphore(self.limits.large_requests)
+        self.waiting_for_turns = 0
+        """Large requests that wait for their turn."""
         self._callers_turns: WeakValueDictionary[bytes | str, asyncio.Semaphore]
         self._callers_turns = WeakValueDictionary()
         """Each is there as long as a request holds it or waits for it."""
@@ -85,7 +99,7 @@ class LoadGuard:
         if scope["type"] != "http" or scope["path"] in ALWAYS_ANSWERED:
             await self._app(scope, receive, send)
             return
-        limits, requests, key = self._limits, self._requests, _key(scope)
+        limits, requests, key = self.limits, self._requests, _key(scope)
         count = requests.get(key, 0)
         if (
             count >= limits.caller_requests + limits.caller_waiting
@@ -109,7 +123,7 @@ class LoadGuard:
         """Wait until the request may be answered, and answer it."""
         own = self._callers_places.get(key)
         if own is None:
-            own = self._callers_places[key] = _FairSemaphore(self._limits.caller_requests)
+            own = self._callers_places[key] = _FairSemaphore(self.limits.caller_requests)
         if own.is_free and self._places.is_free:
             own.take_free()
             self._places.take_free()
@@ -131,7 +145,7 @@ class LoadGuard:
     async def _take(self, key: bytes | str, own: _FairSemaphore) -> None:
         """Wait for one of the caller's places and one of the server's."""
         try:
-            async with asyncio.timeout(self._limits.wait_seconds):
+            async with asyncio.timeout(self.limits.wait_seconds):
                 with ExitStack() as taken:
                     await own.take(key)
                     taken.callback(own.give_back)
@@ -144,13 +158,13 @@ class LoadGuard:
         """Wait for a compute place; return the function that releases it."""
         if not self._computing.take_free():
             await self._computing.take(key)
-        return _call_once_within(self._limits.computing_seconds, self._computing.give_back)
+        return _call_once_within(self.limits.computing_seconds, self._computing.give_back)
 
     def hold(self, key: bytes | str, size: int) -> None:
         """Count bytes of a body; raise `OverloadError` if too many are held."""
         if (
-            self._all_bytes + size > self._limits.bytes
-            or self._bytes[key] + size > self._limits.caller_bytes
+            self._all_bytes + size > self.limits.bytes
+            or self._bytes[key] + size > self.limits.caller_bytes
         ):
             raise _overload("too many bytes of other requests are held")
         self._all_bytes += size
@@ -165,30 +179,34 @@ class LoadGuard:
 
     def is_large(self, size: int) -> bool:
         """Return True if a request of this size waits for a turn."""
-        return size >= self._limits.large_bytes
+        return size >= self.limits.large_bytes
 
-    @asynccontextmanager
-    async def turn(self, key: bytes | str, size: int) -> AsyncIterator[None]:
-        """Wait for the turn of a large request; raise `OverloadError` if that takes too long."""
-        if not self.is_large(size):
-            yield
-            return
+    async def take_turn(self, key: bytes | str) -> Callable[[], None]:
+        """Wait for the turn of a large request; return the function that ends it.
+
+        Raise `OverloadError` if that takes too long.
+        """
         own = self._callers_turns.setdefault(key, asyncio.Semaphore(1))
+        self.waiting_for_turns += 1
         try:
-            async with asyncio.timeout(self._limits.large_seconds):
+            async with asyncio.timeout(self.limits.large_seconds):
                 await _acquire_both(own, self._turns)
         except TimeoutError:
             raise _overload("other large requests are in progress") from None
+        finally:
+            self.waiting_for_turns -= 1
+        loop = asyncio.get_running_loop()
+        begin = loop.time()
 
         def give_back() -> None:
-            self._turns.release()
             own.release()
+            if self.waiting_for_turns:
+                pause = min(loop.time() - begin, self.limits.longest_pause)
+                loop.call_later(pause, self._turns.release)
+            else:
+                self._turns.release()
 
-        give_back_once = _call_once_within(self._limits.large_turn_seconds, give_back)
-        try:
-            yield
-        finally:
-            give_back_once()
+        return _call_once_within(self.limits.large_turn_seconds, give_back)
 
 
 async def _acquire_both(first: asyncio.Semaphore, second: asyncio.Semaphore) -> None:
@@ -214,12 +232,18 @@ def _call_once_within(seconds: float, work: Callable[[], None]) -> Callable[[], 
 
 
 class _FairSemaphore:
-    """A semaphore that serves callers in turn, one request of each at a time."""
+    """A semaphore that serves callers in turn, one request of each at a time.
+
+    A caller that did not wait in the last round is served before that round goes on, so that one
+    with a request now and then does not wait for a round of those with many.
+    """
 
     def __init__(self, count: int) -> None:
         self._free = count
-        self._waiting: dict[bytes | str, deque[asyncio.Future[None]]] = {}
-        """The caller whose turn is next comes first."""
+        self._new: dict[bytes | str, deque[asyncio.Future[None]]] = {}
+        """Callers that were not served in this round."""
+        self._round: dict[bytes | str, deque[asyncio.Future[None]]] = {}
+        """The others, the next one first. One whose turn comes without a request is left out."""
 
     @property
     def is_free(self) -> bool:
@@ -238,7 +262,8 @@ class _FairSemaphore:
         if self.take_free():
             return
         place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(key, deque()).append(place)
+        callers = self._round if key in self._round else self._new
+        callers.setdefault(key, deque()).append(place)
         try:
             await place
         except asyncio.CancelledError:
@@ -248,12 +273,13 @@ class _FairSemaphore:
 
     def give_back(self) -> None:
         """Give the place to the next in line."""
-        while self._waiting:
-            key = next(iter(self._waiting))
-            places = self._waiting.pop(key)
+        while callers := self._new or self._round:
+            key = next(iter(callers))
+            places = callers.pop(key)
+            if not places:
+                continue
             place = places.popleft()
-            if places:
-                self._waiting[key] = places
+            self._round[key] = places
             if not place.done():  # else its request was cancelled
                 place.set_result(None)
                 return
@@ -261,16 +287,32 @@ class _FairSemaphore:
 
 
 class RequestLoad:
-    """The load of one request: the bytes of its body, and its place for computing."""
+    """The load of one request: the bytes of its body, its place for computing, and its turn."""
 
-    __slots__ = ("_guard", "_key", "_stop", "size")
+    __slots__ = ("_end_turn", "_guard", "_key", "_stop", "size")
 
     def __init__(self, guard: LoadGuard, key: bytes | str) -> None:
         self._guard = guard
         self._key = key
         self._stop: Callable[[], None] | None = None
+        self._end_turn: Callable[[], None] | None = None
         self.size = 0
         """Bytes that are counted."""
+
+    @property
+    def is_large(self) -> bool:
+        """True if the bytes that have arrived are those of a large request."""
+        return self._guard.is_large(self.size)
+
+    @property
+    def is_awaited(self) -> bool:
+        """True if other large requests wait for their turn."""
+        return self._guard.waiting_for_turns > 0
+
+    @property
+    def limits(self) -> LoadLimits:
+        """The limits of the server."""
+        return self._guard.limits
 
     def add(self, size: int) -> None:
         """Count bytes that have arrived."""
@@ -279,13 +321,25 @@ class RequestLoad:
 
     async def start_computing(self) -> None:
         """Wait until the complete request may compute; a large one waits for its turn instead."""
-        if self._stop is None and not self._guard.is_large(self.size):
+        if self._stop is None and not self.is_large:
             self._stop = await self._guard.start_computing(self._key)
 
     def stop_computing(self) -> None:
         """Let the next request compute: this one waits for a model, or sends its answer."""
         if self._stop is not None:
             self._stop()
+        self.end_turn()
+
+    async def take_turn(self) -> None:
+        """Wait until this large request may be worked on, unless it is already."""
+        if self._end_turn is None:
+            self._end_turn = await self._guard.take_turn(self._key)
+
+    def end_turn(self) -> None:
+        """Let the next large request have its turn."""
+        if self._end_turn is not None:
+            self._end_turn()
+            self._end_turn = None
 
     def release(self) -> None:
         """Take all back."""
@@ -297,8 +351,12 @@ class RequestLoad:
     @asynccontextmanager
     async def turn(self, size: int) -> AsyncIterator[None]:
         """Wait until a request of this size may be worked on."""
-        async with self._guard.turn(self._key, size):
+        if self._guard.is_large(size):
+            await self.take_turn()
+        try:
             yield
+        finally:
+            self.end_turn()
 
 
 def request_load(scope: Scope) -> RequestLoad | None:
