@@ -39,6 +39,40 @@ async def test_first_requests_wait_together_until_the_api_is_loaded(engine: Engi
     assert [each.status_code for each in answers] == [200, 200, 200]
 
 
+async def test_a_client_that_leaves_in_the_middle_of_its_body_is_no_error(
+    app: App, caplog: pytest.LogCaptureFixture
+) -> None:
+    pieces: list[Message] = [
+        {"type": "http.request", "body": b'{"messages": [', "more_body": True},
+        {"type": "http.disconnect"},
+    ]
+    statuses: list[int] = []
+
+    async def receive() -> Message:
+        return pieces.pop(0)
+
+    async def send(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            statuses.append(message["status"])
+
+    path = "/api/sessions/chat/messages"
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": b"",
+        "headers": [(b"host", b"127.0.0.1:8787"), (b"content-type", b"application/json")],
+        "client": ("127.0.0.1", 50_000),
+        "server": ("127.0.0.1", 8787),
+        "scheme": "http",
+        "root_path": "",
+    }
+    await app.asgi(scope, receive, send)
+    assert statuses == [499]
+    assert not [each for each in caplog.records if each.levelname == "ERROR"]
+
+
 async def test_a_request_keeps_its_id_or_gets_one(client: Client) -> None:
     kept = await client.get("/healthz", headers={"x-request-id": "abc-1"})
     assert kept.headers["x-request-id"] == "abc-1"

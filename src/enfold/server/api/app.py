@@ -12,6 +12,7 @@ from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Match
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -54,6 +55,8 @@ ROUTERS = (
     tokens.router,
 )
 BODY_LIMIT = ServerSettings().body_limit
+_CLIENT_CLOSED_REQUEST = 499
+"""The status that web servers log for it; HTTP has none."""
 _METHOD_NOT_ALLOWED = 405
 _DOCS_POLICY = "default-src 'self' 'unsafe-inline'"
 _ERRORS: dict[int | str, dict[str, Any]] = {
@@ -90,6 +93,7 @@ def api_routes() -> FastAPI:
             EnfoldError: _on_error,
             RequestValidationError: _on_bad_request,
             HTTPException: _on_status,
+            ClientDisconnect: _on_disconnect,
             Exception: _on_unexpected_error,
         },
     )
@@ -157,6 +161,11 @@ async def _on_status(request: Request, error: Exception) -> Response:
     if error.status_code == _METHOD_NOT_ALLOWED:
         headers["allow"] = ", ".join(_methods(request.scope)) or headers.get("allow", "")
     return status_response(error.status_code, str(error.detail), request.scope, headers)
+
+
+async def _on_disconnect(_request: Request, _error: Exception) -> Response:
+    """Answer a client that left before its body was complete: nobody reads it, but it is logged."""
+    return Response(status_code=_CLIENT_CLOSED_REQUEST)
 
 
 def _methods(scope: Scope) -> list[str]:
