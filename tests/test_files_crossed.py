@@ -145,9 +145,14 @@ async def test_a_proxied_request_crosses_few_files(tmp_path: Path) -> None:
             proxy = Proxy(engine, Provider({"openai": "http://provider"}), _namespace)
             await _send(proxy, talk[:5])
             await proxy.idle()
-            files.clear()
-            assert await _send(proxy, talk[:5]) == "keep"
-            kept = sorted(files)
+            kept = sorted(map(str, PACKAGE.rglob("*.py")))
+            for _ in range(3):
+                # Work in the background may still run during one of them.
+                files.clear()
+                assert await _send(proxy, talk[:5]) == "keep"
+                kept = min(kept, sorted(files), key=len)
+            await proxy.idle()
+            await engine.queue.stop()
             files.clear()
             assert await _send(proxy, [*talk, talk[0]]) == "compressed"
             compressed = sorted(files)
