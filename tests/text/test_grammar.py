@@ -58,7 +58,7 @@ def by_receipt(text: str) -> Found:
 
 
 def by_summarizer(text: str) -> Found:
-    items = read(text.split(), Lexicon()).items
+    items = read(text, Lexicon()).items
     return {(kind, item.shown) for item in items for kind in ITEM_CLASSES if kind == item.kind}
 
 
@@ -90,5 +90,5 @@ def test_other_tokens_are_not_items(token: str, sentence: str) -> None:
 )
 def test_phrases_need_their_sentence(text: str, item: tuple[ItemClass, str]) -> None:
     assert item in by_receipt(text)
-    shown = {found.shown for found in read(text.split(), Lexicon()).items}
+    shown = {found.shown for found in read(text, Lexicon()).items}
     assert item[1] in shown
