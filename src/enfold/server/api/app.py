@@ -164,7 +164,7 @@ async def _on_status(request: Request, error: Exception) -> Response:
 
 
 async def _on_disconnect(_request: Request, _error: Exception) -> Response:
-    """Answer a client that left before its body was complete: nobody reads it, but it is logged."""
+    """Return the status that the log has for a client that left before its body was complete."""
     return Response(status_code=_CLIENT_CLOSED_REQUEST)
 
 
