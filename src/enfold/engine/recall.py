@@ -49,7 +49,6 @@ from enfold.store.search import (
     texts,
 )
 from enfold.summaries.fence import escape
-from enfold.text import vectors
 from enfold.text.questions import (
     Aim,
     aim_of,
@@ -352,7 +351,7 @@ def _answer_by_words(
     The date of an event, which is named besides the event's words, must occur too.
     """
     phrases = phrases_about(words)
-    similar = _similar_phrases(words)
+    similar = similar_phrases(words)
     found, stretches = search_around(
         branch.db,
         branch.where,
@@ -402,11 +401,6 @@ def _answer_by_words(
         chosen = choose(int(_NEAREST_SHARE * max_tokens), nearest)
     passages = chosen.passages()
     return RecallAnswer(passages, fits and bool(passages), uses_vectors=bool(similar))
-
-
-def _similar_phrases(words: str) -> dict[Phrase, float]:
-    """Return the phrases of similar words; the first call reads the vectors."""
-    return similar_phrases(words) if vectors.are_installed() else {}
 
 
 def _choose(branch: _Branch, answer: _Answer, ranked: Sequence[RankedMessage]) -> None:

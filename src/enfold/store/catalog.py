@@ -131,7 +131,7 @@ def _model_params(db: Database, config: ModelConfigRow) -> dict[str, Any]:
 
 
 def _value(text: str) -> Any:
-    """Return a stored JSON value; what is none is a text, which the check of the setting names."""
+    """Return a stored JSON value, or the text itself if it is not JSON: a check refuses that."""
     try:
         return loads(text)
     except InputError:
