@@ -136,20 +136,20 @@ def agent_questions(
         read = cases.read(file) if file.is_file() else ()
         found = [case for case in read if len(case.messages) >= SHORTEST]
         for case in chosen.sample(found, min(SESSIONS, len(found))):
-            asked = [each.words for each in agent_recall.questions(case)]
-            by_project.setdefault(project, []).append((case, asked))
+            texts = [each.words for each in agent_recall.questions(case)]
+            by_project.setdefault(project, []).append((case, texts))
     rows: list[tuple[cases.Case, list[tuple[str, tuple[str, ...]]]]] = []
     for own_project, sessions in by_project.items():
         pool = [
             question
             for other, those in by_project.items()
             if other != own_project
-            for _, asked in those
-            for question in chosen.sample(asked, min(OF_OWN, len(asked)))
+            for _, texts in those
+            for question in chosen.sample(texts, min(OF_OWN, len(texts)))
         ]
-        for case, asked in sessions:
+        for case, texts in sessions:
             words = {word for each in case.messages for word in texts_of_terms(whole_text(each))}
-            own = [(each, (OWN,)) for each in chosen.sample(asked, min(OF_OWN, len(asked)))]
+            own = [(each, (OWN,)) for each in chosen.sample(texts, min(OF_OWN, len(texts)))]
             foreign = [
                 (each, (FOREIGN, UNANSWERABLE) if _named(each) - words else (FOREIGN,))
                 for each in chosen.sample(pool, min(number, len(pool)))
@@ -171,11 +171,13 @@ def questions(name: str, number: int) -> list[tuple[cases.Case, list[tuple[str, 
     found = list(cases.read(DATA / f"{name}.jsonl"))
     rows: list[tuple[cases.Case, list[tuple[str, tuple[str, ...]]]]] = []
     for case in found:
-        asked: list[tuple[str, tuple[str, ...]]]
-        asked = [(probe.question, (OWN,)) for probe in case.probes]
+        rows_of_case: list[tuple[str, tuple[str, ...]]]
+        rows_of_case = [(probe.question, (OWN,)) for probe in case.probes]
         for question, is_answerable in foreign_questions(case, found, number, chosen):
-            asked.append((question, (FOREIGN,) if is_answerable else (FOREIGN, UNANSWERABLE)))
-        rows.append((case, asked))
+            rows_of_case.append(
+                (question, (FOREIGN,) if is_answerable else (FOREIGN, UNANSWERABLE))
+            )
+        rows.append((case, rows_of_case))
     return rows
 
 
@@ -184,12 +186,12 @@ async def _measure(name: str, number: int) -> list[tuple[str, str, bool]]:
     found = questions(name, number)
     half_of = cases.halves(case.id for case, _ in found)
     rows: list[tuple[str, str, bool]] = []
-    for case, asked in found:
+    for case, own_and_foreign in found:
         async with enfold.open("sqlite:///:memory:") as engine:
             session = await engine.session(case.id, model="openai:gpt-5")
             await session.append(*case.messages)
             unsaid = () if "/cn_" in case.id else EVERYDAY
-            for question, kinds in (*asked, *((each, (UNSAID,)) for each in unsaid)):
+            for question, kinds in (*own_and_foreign, *((each, (UNSAID,)) for each in unsaid)):
                 fits = (await session.recall(question, tokens=TOKENS)).fits
                 rows += [(half_of[case.id], kind, fits) for kind in kinds]
     return rows

@@ -151,7 +151,7 @@ def _ask(
     variables: Mapping[str, str],
     **options: bool,
 ) -> ForkedProgram:
-    asked = {
+    request = {
         "arguments": list(arguments),
         "variables": dict(variables),
         "folder": str(Path.cwd()),
@@ -160,7 +160,7 @@ def _ask(
     ours, theirs = socket.socketpair()
     with theirs:
         socket.send_fds(loaded, [b"+"], [theirs.fileno(), *streams])
-    body = json.dumps(asked).encode()
+    body = json.dumps(request).encode()
     ours.sendall(_NUMBER.pack(len(body)) + body)
     return ForkedProgram(ours)
 
@@ -210,7 +210,7 @@ def _received(line: socket.socket, size: int) -> bytes:
 
 
 def _fork_on_request(asking: socket.socket) -> socket.socket:
-    """Fork for every request; return in the forks only, with the line to the one who asked."""
+    """Fork for every request; return in the forks only, with the line to its sender."""
     lines: dict[int, socket.socket] = {}
     wake, woken = os.pipe()
     os.set_blocking(woken, False)
@@ -267,30 +267,30 @@ def _report_ends(lines: dict[int, socket.socket]) -> None:
 
 
 def _tell(line: socket.socket, number: int) -> None:
-    with suppress(BrokenPipeError):  # the one who asked was killed
+    with suppress(BrokenPipeError):  # the sender was killed
         line.sendall(_NUMBER.pack(number))
 
 
 def _become(line: socket.socket) -> None:
     """Make this process one that was started with the arguments and variables of a request."""
     (size,) = _NUMBER.unpack(_received(line, _NUMBER.size))
-    asked: dict[str, Any] = json.loads(_received(line, size))
+    request: dict[str, Any] = json.loads(_received(line, size))
     line.close()
-    if asked.get("new_session"):
+    if request.get("new_session"):
         os.setsid()
-    if asked.get("new_interpreter"):
-        os.chdir(asked["folder"])
-        command = [sys.executable, "-m", "enfold.cli", *asked["arguments"]]
-        os.execve(sys.executable, command, asked["variables"])
+    if request.get("new_interpreter"):
+        os.chdir(request["folder"])
+        command = [sys.executable, "-m", "enfold.cli", *request["arguments"]]
+        os.execve(sys.executable, command, request["variables"])
     os.environ.clear()
-    os.environ.update(asked["variables"])
+    os.environ.update(request["variables"])
     paths = os.environ["PYTHONPATH"].split(os.pathsep)
     sys.path[:0] = [path for path in paths if path not in sys.path]
     with suppress(ImportError):
         import_module("sitecustomize")
-    os.chdir(asked["folder"])
+    os.chdir(request["folder"])
     time.tzset()
-    sys.argv = ["enfold", *asked["arguments"]]
+    sys.argv = ["enfold", *request["arguments"]]
     through = bool(os.environ.get("PYTHONUNBUFFERED"))
     sys.stdin = io.TextIOWrapper(os.fdopen(0, "rb"), "utf-8")
     output, errors = os.fdopen(1, "wb", 0 if through else -1), os.fdopen(2, "wb", 0)

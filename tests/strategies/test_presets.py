@@ -1,4 +1,4 @@
-"""Presets: the built-in ones can be used, and a file that cannot is told why, with the field."""
+"""Presets: the built-in ones can be used; a file with a wrong field is refused by its name."""
 
 from __future__ import annotations
 
@@ -61,10 +61,10 @@ async def test_speed_asks_no_model_and_quality_does() -> None:
 
 @pytest.mark.parametrize("name", ["speed", "cost"])
 async def test_a_target_is_met_without_a_model_where_text_takes_most(name: str) -> None:
-    told = [
+    texts = [
         f"Harbour {n} has {n + 3} cranes, and its tide is at {n % 12} o'clock." for n in range(90)
     ]
-    chat = [{"role": role, "content": text} for text in told for role in ("user", "assistant")]
+    chat = [{"role": role, "content": text} for text in texts for role in ("user", "assistant")]
     writer = ScriptedSummarizer("In short.")
     done = await enfold.condense(chat, preset=name, target=1_000, summarizer=writer)
     assert done.report.tokens_after <= 1_000
@@ -72,18 +72,18 @@ async def test_a_target_is_met_without_a_model_where_text_takes_most(name: str) 
 
 
 async def test_quality_keeps_more_of_peoples_words_than_cost() -> None:
-    told = [
+    texts = [
         f"Harbour {n} has {n + 3} cranes, and its tide is at {n % 12} o'clock." for n in range(90)
     ]
     chat = [
         {"role": role, "content": text}
-        for each in told
+        for each in texts
         for role, text in (("user", each), ("assistant", "I see, thank you. " * 3))
     ]
     kept: dict[str, int] = {}
     for name in ("quality", "cost"):
         done = await enfold.condense(chat, preset=name, target=1_200)
-        kept[name] = sum({"role": "user", "content": each} in done.messages for each in told)
+        kept[name] = sum({"role": "user", "content": each} in done.messages for each in texts)
         assert done.report.tokens_after <= 1_200
     assert kept["quality"] > kept["cost"]
 

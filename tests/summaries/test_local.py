@@ -130,16 +130,17 @@ def test_speakers_keep_their_names() -> None:
 
 
 def test_statements_of_a_speaker_share_a_line_without_another_speaker_between_them() -> None:
-    said = (
+    statements = (
         *("The harbour crane needs an inspection.", "Sorry.", "Yes.", "Okay.", "Right."),
         *("The orchard gate needs another hinge.",),
     )
     names = ("Ada", "Bo", "Cy", "Bo", "Cy", "Ada")
     spoken = [
-        Message("user", (Text(text),), name=name) for name, text in zip(names, said, strict=True)
+        Message("user", (Text(text),), name=name)
+        for name, text in zip(names, statements, strict=True)
     ]
     summary = summarize(SummaryRequest(tuple(spoken), max_tokens=200)).text
-    assert f"- Ada: {said[0]}{GAP}{said[-1]}" in summary
+    assert f"- Ada: {statements[0]}{GAP}{statements[-1]}" in summary
 
 
 def test_each_long_turn_of_a_meeting_is_quoted_before_more_of_another() -> None:

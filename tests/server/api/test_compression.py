@@ -174,8 +174,8 @@ async def test_the_cost_of_a_compression_is_in_its_answer_and_in_the_metrics(
         lines = (await client.get("/metrics")).text.splitlines()
     assert f"enfold_compression_dollars_total {done['cost']}" in lines
     assert done["cost"] > 0
-    for known in ("known", "unknown"):
-        assert f'enfold_compressions_by_cost_total{{cost="{known}"}} 1' in lines
+    for label in ("known", "unknown"):
+        assert f'enfold_compressions_by_cost_total{{cost="{label}"}} 1' in lines
 
 
 async def test_a_session_that_is_not_there(client: Client, ann: Client) -> None:
