@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cache, cached_property
+from functools import cached_property
 from importlib.resources import files
 from statistics import mean
 from time import perf_counter
@@ -61,11 +61,9 @@ def typed_sentences(messages: Iterable[Message]) -> tuple[str, ...]:
     """Return the different sentences of three words or more that people typed."""
     lines = (line for message in messages for line in person_text(message).splitlines())
     found = (sentence.strip() for line in lines for sentence in whole_sentences(line.strip()))
-    return tuple(dict.fromkeys(each for each in found if _has_length(each)))
-
-
-def _has_length(sentence: str) -> bool:
-    return len(texts_of_terms(sentence)) >= SAYS_SOMETHING
+    return tuple(
+        dict.fromkeys(each for each in found if len(texts_of_terms(each)) >= SAYS_SOMETHING)
+    )
 
 
 class TextIndex:
@@ -125,7 +123,13 @@ class TextIndex:
 
     @cached_property
     def _passages(self) -> tuple[frozenset[str], ...]:
-        return tuple(telling_words(piece) for line in self._lines() for piece in _pieces(line))
+        """The content words of passages, each overlapping half of the one before."""
+        half = PASSAGE // 2
+        return tuple(
+            telling_words(" ".join(words[start : start + PASSAGE]))
+            for words in map(str.split, self._lines())
+            for start in range(0, max(1, len(words) - half), half)
+        )
 
     def _lines(self) -> Iterator[str]:
         for text in self._texts:
@@ -184,13 +188,6 @@ def _tells(run: Sequence[str]) -> bool:
 def _runs(words: Sequence[str], length: int = QUOTED) -> Iterator[tuple[str, ...]]:
     for start in range(len(words) - length + 1):
         yield tuple(words[start : start + length])
-
-
-def _pieces(line: str) -> Iterator[str]:
-    """Yield passages of a line, each overlapping half of the one before."""
-    words = line.split()
-    for start in range(0, max(1, len(words) - PASSAGE // 2), PASSAGE // 2):
-        yield " ".join(words[start : start + PASSAGE])
 
 
 NEWEST = "newest"
@@ -374,6 +371,7 @@ async def measure_evidence(
     """Measure the evidence present. None if no evidence has content."""
     shown = TextIndex(text_of(message.parts) for message in view)
     rows: dict[str, list[tuple[float, ...]]] = {}
+    tokenizer = get(await session.tokenizer())
     longest = 0
     for probe in case.probes:
         if not probe.evidence:
@@ -387,11 +385,12 @@ async def measure_evidence(
                 in_view = {i for i in wanted if rule.holds(shown, case.messages[i])}
                 searched = {i for i in wanted if rule.holds(found, case.messages[i])}
                 sets = (in_view, searched, in_view | searched)
-                rows.setdefault(rule.name, []).append(_shares(sets, wanted))
+                rows.setdefault(rule.name, []).append(tuple(share(each, wanted) for each in sets))
         if probe.answer and 1 <= len(telling_words(probe.answer)) <= ANSWER_WORDS:
             has = [index.has_answer(probe.answer) for index in (shown, found)]
             rows.setdefault(ANSWER, []).append((*map(float, has), float(any(has))))
-        longest = max(longest, await _tokens(session, [passage.line for passage in passages]))
+        lines = "\n".join(passage.line for passage in passages)
+        longest = max(longest, tokenizer.count(lines))
     if LOOSEST not in rows:
         return None
     by_rule = {
@@ -432,10 +431,6 @@ async def measure_kinds(
     return tuple(found)
 
 
-def _shares(sets: tuple[set[int], set[int], set[int]], wanted: Sequence[int]) -> tuple[float, ...]:
-    return tuple(share(each, wanted) for each in sets)
-
-
 def sending_cost(case: Case, view: CondensedCase, turns: int = TURNS) -> SendingCost:
     """Return the cost of further requests, each as long as the case's mean message.
 
@@ -455,10 +450,6 @@ def _requests(tokens: int, turn: float, turns: int, *, cached: bool) -> float:
         (tokens + turn * done) * CACHE_READ + turn * CACHE_WRITE for done in range(1, turns)
     )
     return first + later
-
-
-async def _tokens(session: Session, lines: Sequence[str]) -> int:
-    return get(await session.tokenizer()).count("\n".join(lines))
 
 
 COMPRESSIONS = 10
@@ -490,7 +481,8 @@ async def measure_decay(engine: Engine, case: Case, strategy: str, budget: float
     parts = _parts(case.messages)
     if len(parts) <= COMPRESSIONS:
         return None
-    early = _about_the_first(case, len(parts[0]))
+    early = (each for each in case.probes if each.evidence and max(each.evidence) < len(parts[0]))
+    early_case = replace(case, probes=tuple(early))
     kept = _KeptItems((), ())
     shares: list[tuple[float, float]] = []
     found: list[Evidence] = []
@@ -499,9 +491,14 @@ async def measure_decay(engine: Engine, case: Case, strategy: str, budget: float
             kept = _kept(parts[0], view)
         if kept.total < FEWEST:
             return None
-        shares.append(await _left(session, view, kept))
+        missing = kept.missing(view)
+        lost = 0
+        for words in missing:
+            answer = await recall_found(session, f'"{words}"', max_tokens=_SEARCH_TOKENS)
+            lost += not any(words in " ".join(each.text.split()) for each in answer.passages)
+        shares.append((1 - len(missing) / kept.total, 1 - lost / kept.total))
         if len(shares) in (1, len(parts)) and (
-            there := await measure_evidence(early, view, session)
+            there := await measure_evidence(early_case, view, session)
         ):
             found.append(there)
     in_view, reachable = zip(*shares, strict=True)
@@ -546,14 +543,9 @@ async def _compressed(
     session = await engine.session(f"{case.id} chained", model=model)
     for part in parts:
         await session.append(*part)
-        await _compress(session, strategy)
+        with suppress(CompressionError):  # perhaps there is nothing to compress
+            await session.compress(strategy=strategy)
         yield session, (await session.prepare()).messages
-
-
-def _about_the_first(case: Case, messages: int) -> Case:
-    """Return the case with the questions whose evidence is in the first messages."""
-    probes = (each for each in case.probes if each.evidence and max(each.evidence) < messages)
-    return replace(case, probes=tuple(probes))
 
 
 def _parts(messages: Sequence[Message]) -> list[Sequence[Message]]:
@@ -567,14 +559,6 @@ def _parts(messages: Sequence[Message]) -> list[Sequence[Message]]:
         cuts.append(point)
     ends = [*cuts[1:], len(messages)]
     return [messages[start:end] for start, end in zip(cuts, ends, strict=True) if end > start]
-
-
-async def _compress(session: Session, strategy: str) -> None:
-    """Compress if there is something to compress."""
-    try:
-        await session.compress(strategy=strategy)
-    except CompressionError:
-        return
 
 
 @dataclass(frozen=True, slots=True)
@@ -607,17 +591,6 @@ def _kept(summarized: Sequence[Message], view: Sequence[Message]) -> _KeptItems:
         [item for _, item in make_receipt(gone, view).with_fate("kept")],
         list(dict.fromkeys(words for words in quoted if words)),
     )
-
-
-async def _left(session: Session, view: Sequence[Message], kept: _KeptItems) -> tuple[float, float]:
-    missing = kept.missing(view)
-    lost = [words for words in missing if not await _is_found(session, words)]
-    return 1 - len(missing) / kept.total, 1 - len(lost) / kept.total
-
-
-async def _is_found(session: Session, words: str) -> bool:
-    answer = await recall_found(session, f'"{words}"', max_tokens=_SEARCH_TOKENS)
-    return any(words in " ".join(passage.text.split()) for passage in answer.passages)
 
 
 def _text(message: Message) -> str:
@@ -676,7 +649,7 @@ class AnswerJudge:
     async def _complete(self, prompt: str, text: str, most: int) -> str:
         call = Call(
             (Message("user", (Text(text),)),),
-            system=_answers_text(prompt),
+            system=files(__package__).joinpath("prompts", f"{prompt}.txt").read_text("utf-8"),
             max_tokens=most,
             temperature=0.0,
         )
@@ -701,8 +674,3 @@ async def mark_answers(case: Case, view: CondensedCase, judge: AnswerJudge) -> A
         judge.connection.name,
         datetime.now(UTC).date().isoformat(),
     )
-
-
-@cache
-def _answers_text(name: str) -> str:
-    return files(__package__).joinpath("prompts", f"{name}.txt").read_text(encoding="utf-8")

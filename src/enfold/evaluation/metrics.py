@@ -7,7 +7,7 @@ never compressed. A figure that the data does not show is unknown, never a guess
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import mean
@@ -15,7 +15,6 @@ from time import perf_counter
 from typing import Any
 
 from enfold import transcripts
-from enfold.engine import Session
 from enfold.errors import BlockedError, CompressionError
 from enfold.evaluation import cases as formats
 from enfold.evaluation.cases import Case
@@ -60,7 +59,10 @@ def metrics(
     paths: Sequence[Path], *, least: int = LONG, on_progress: Callable[[str], object] = str
 ) -> list[Metric]:
     """Return all metrics over the long conversations of the files, or over the sample."""
-    found = (case for path in paths for case in formats.read(path)) if paths else _samples()
+    if paths:
+        found = [case for path in paths for case in formats.read(path)]
+    else:
+        found = [Case(f"sample of {n}", Conversation(sample_messages(n))) for n in _SAMPLES]
     cases = [case for case in found if _tokens(case) >= least]
     on_progress("counting")
     accuracy = _accuracy(paths)
@@ -71,25 +73,17 @@ def metrics(
 async def _condensed(
     cases: Sequence[Case], accuracy: Metric, on_progress: Callable[[str], object]
 ) -> list[Metric]:
-    ratio = await _ratio(cases)
-    users = await _users([case for case in cases if _has_calls(case)])
+    views = [await _view(case, "native", 0.1) for case in cases]
+    ratios = [view.tokens_before / max(1, view.tokens_after) for view in views]
+    ratio = _mean("compression ratio", "10 : 1", ratios, lambda value: f"{value:.1f} : 1")
+    users = await _users(cases)
     on_progress("automatic compressions")
     success, overhead = await _automatic(cases)
     return [accuracy, ratio, *users, overhead, _profiles(cases), success]
 
 
-def _samples() -> Iterator[Case]:
-    for days in _SAMPLES:
-        yield Case(f"sample of {days}", Conversation(sample_messages(days)))
-
-
 def _tokens(case: Case) -> int:
     return sum(count_messages(case.messages))
-
-
-def _has_calls(case: Case) -> bool:
-    """True for an agent's session; the goal for users' messages applies to those."""
-    return any(isinstance(part, ToolCall) for each in case.messages for part in each.parts)
 
 
 def _accuracy(paths: Iterable[Path]) -> Metric:
@@ -127,31 +121,28 @@ async def _view(case: Case, strategy: str, budget: float) -> CondensedCase:
     return await condense_case(case, way, make_strategy(way.settings, local_summarizer()))
 
 
-async def _ratio(cases: Sequence[Case]) -> Metric:
-    """Return the compression ratio of native at a tenth."""
-    views = [await _view(case, "native", 0.1) for case in cases]
-    ratios = [view.tokens_before / max(1, view.tokens_after) for view in views]
-    return _mean("compression ratio", "10 : 1", ratios, lambda value: f"{value:.1f} : 1")
-
-
 async def _users(cases: Sequence[Case]) -> list[Metric]:
-    """Return the shares of users' messages kept verbatim and of conversations restored."""
+    """Return the shares of users' messages kept verbatim and of conversations restored.
+
+    The goals apply to the sessions of agents, which have tool calls.
+    """
+    of_agents = [
+        case
+        for case in cases
+        if any(isinstance(part, ToolCall) for each in case.messages for part in each.parts)
+    ]
     found: list[Metric] = []
     given_back: list[float] = []
     for strategy in ("truncation", "smart"):
         kept: list[float] = []
-        for case in cases:
+        for case in of_agents:
             view = await _view(case, strategy, _SMALL)
-            kept += _users_kept(case, view)
+            shown = {text_of(message.parts) for message in view.messages}
+            users = [text_of(each.parts) for each in case.messages if is_from_user(each)]
+            kept += [sum(text in shown for text in users) / len(users)] if users else []
             given_back += [] if view.is_restored is None else [view.is_restored]
         found.append(_mean(f"users' messages in the view, {strategy}", "90 %", kept, _percent))
     return [*found, _mean("conversations given back exactly", "100 %", given_back, _percent)]
-
-
-def _users_kept(case: Case, view: CondensedCase) -> list[float]:
-    shown = {text_of(message.parts) for message in view.messages}
-    users = [text_of(each.parts) for each in case.messages if is_from_user(each)]
-    return [sum(text in shown for text in users) / len(users)] if users else []
 
 
 async def _automatic(cases: Sequence[Case]) -> tuple[Metric, Metric]:
@@ -167,7 +158,12 @@ async def _automatic(cases: Sequence[Case]) -> tuple[Metric, Metric]:
             await session.append(*case.messages)
             if not (await session.status()).needs_compression:
                 continue
-            done.append(await _is_compressed(session))
+            try:
+                await session.prepare()
+            except (BlockedError, CompressionError):
+                done.append(False)
+            else:
+                done.append(not (await session.status()).needs_compression)
             started = perf_counter()
             await session.status()
             seconds.append(perf_counter() - started)
@@ -175,14 +171,6 @@ async def _automatic(cases: Sequence[Case]) -> tuple[Metric, Metric]:
         _mean("automatic success rate", "99 %", done, _percent),
         _mean("overhead of a turn", "20 % of 1 s", seconds, lambda value: f"{value:.1%} of 1 s"),
     )
-
-
-async def _is_compressed(session: Session) -> bool:
-    try:
-        await session.prepare()
-    except (BlockedError, CompressionError):
-        return False
-    return not (await session.status()).needs_compression
 
 
 def _profiles(cases: Sequence[Case]) -> Metric:

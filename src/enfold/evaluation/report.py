@@ -76,12 +76,12 @@ class MethodSummary:
 
 def summaries(outcomes: Sequence[CaseResult]) -> list[MethodSummary]:
     """One for each way, of all cases and of each half; halves only if there are several cases."""
-    ways = dict.fromkeys(outcome.way for outcome in outcomes)
     found: list[MethodSummary] = []
     for half in (ALL, *HALVES):
-        for way in ways:
-            chosen = [each for each in outcomes if each.way == way and half in (ALL, each.half)]
-            if chosen and (half == ALL or len(chosen) < _of(outcomes, way)):
+        for way in dict.fromkeys(outcome.way for outcome in outcomes):
+            of_way = [each for each in outcomes if each.way == way]
+            chosen = [each for each in of_way if half in (ALL, each.half)]
+            if chosen and (half == ALL or len(chosen) < len(of_way)):
                 found.append(_summary(way, half, chosen))
     return found
 
@@ -100,14 +100,14 @@ def marked_by(outcomes: Iterable[CaseResult]) -> list[str]:
     return sorted({f"{each.model} on {each.day}" for each in marks})
 
 
-def _of(outcomes: Iterable[CaseResult], way: Method) -> int:
-    return sum(each.way == way for each in outcomes)
-
-
 def _summary(way: Method, half: str, outcomes: Sequence[CaseResult]) -> MethodSummary:
-    restored = [each.is_restored for each in outcomes if each.is_restored is not None]
+    by_rule = _by_rule(each.evidence for each in outcomes if each.evidence is not None)
+    verbatim = by_rule.get(HEADLINE)
     chains = [each.decay for each in outcomes if each.decay is not None]
+    at_both_ends = [each.evidence for each in chains if each.evidence is not None]
     typed = sum(each.typed for each in outcomes)
+    answered = [each.answered for each in outcomes if each.answered is not None]
+    marked = [(each.mark, each.questions) for each in answered if each.mark is not None]
     return MethodSummary(
         way,
         half,
@@ -117,71 +117,45 @@ def _summary(way: Method, half: str, outcomes: Sequence[CaseResult]) -> MethodSu
         sum(each.tokens_after for each in outcomes),
         sum(each.seconds for each in outcomes),
         mean(each.ratio for each in outcomes),
-        **_evidence(outcomes),
+        questions=verbatim.questions if verbatim else 0,
+        in_view=verbatim.in_view if verbatim else None,
+        by_search=verbatim.by_search if verbatim else None,
+        reachable=verbatim.reachable if verbatim else None,
+        by_rule=by_rule,
         items_kept=_mean([e.items_kept / e.items for e in outcomes if e.items]),
         users_kept=_mean([e.users_kept / e.users for e in outcomes if e.users]),
         typed_kept=sum(e.typed_kept for e in outcomes) / typed if typed else None,
         on_target=mean(each.is_on_target for each in outcomes),
-        restored=_mean(restored),
+        restored=_mean([e.is_restored for e in outcomes if e.is_restored is not None]),
         pairs_whole=mean(each.pairs_are_whole for each in outcomes),
         sending_saved=mean(each.sending.saved for each in outcomes),
         chains=len(chains),
         decay_in_view=_by_step([each.in_view for each in chains]),
         decay_reachable=_by_step([each.reachable for each in chains]),
-        evidence_of_first_third=_evidence_of_first_third(
-            [each.evidence for each in chains if each.evidence is not None]
+        evidence_of_first_third=(
+            _by_rule(first for first, _ in at_both_ends),
+            _by_rule(last for _, last in at_both_ends),
         ),
+        answers=fmean(*zip(*marked, strict=True)) if marked else None,
+        unmarked=sum(each.unmarked for each in answered),
         rules=_by_step([each.rules for each in outcomes if each.rules is not None]),
-        **_marks(outcomes),
     )
-
-
-def _evidence(outcomes: Iterable[CaseResult]) -> dict[str, Any]:
-    by_rule = _by_rule(each.evidence for each in outcomes if each.evidence is not None)
-    verbatim = by_rule.get(HEADLINE)
-    return {
-        "questions": verbatim.questions if verbatim else 0,
-        "in_view": verbatim.in_view if verbatim else None,
-        "by_search": verbatim.by_search if verbatim else None,
-        "reachable": verbatim.reachable if verbatim else None,
-        "by_rule": by_rule,
-    }
-
-
-def _evidence_of_first_third(
-    found: Sequence[tuple[Evidence, Evidence]],
-) -> tuple[dict[str, Reach], dict[str, Reach]]:
-    return _by_rule(first for first, _ in found), _by_rule(last for _, last in found)
 
 
 def _by_rule(found: Iterable[Evidence]) -> dict[str, Reach]:
+    """Return means by rule, over the questions, not over the cases."""
     measured = [each.by_rule for each in found]
-    return {
-        name: _reach(reaches)
-        for name in RULE_NAMES
-        if (reaches := [each[name] for each in measured if name in each])
-    }
-
-
-def _reach(found: Sequence[Reach]) -> Reach:
-    """Means over the questions, not over the cases."""
-    weights = [each.questions for each in found]
-    return Reach(
-        sum(weights),
-        fmean((each.in_view for each in found), weights),
-        fmean((each.by_search for each in found), weights),
-        fmean((each.reachable for each in found), weights),
-    )
-
-
-def _marks(outcomes: Iterable[CaseResult]) -> dict[str, Any]:
-    found = [each.answered for each in outcomes if each.answered is not None]
-    marked = [(each.mark, each.questions) for each in found if each.mark is not None]
-    marks, weights = zip(*marked, strict=True) if marked else ((), ())
-    return {
-        "answers": fmean(marks, weights) if marks else None,
-        "unmarked": sum(each.unmarked for each in found),
-    }
+    by_rule: dict[str, Reach] = {}
+    for name in RULE_NAMES:
+        if reaches := [each[name] for each in measured if name in each]:
+            weights = [each.questions for each in reaches]
+            by_rule[name] = Reach(
+                sum(weights),
+                fmean((each.in_view for each in reaches), weights),
+                fmean((each.by_search for each in reaches), weights),
+                fmean((each.reachable for each in reaches), weights),
+            )
+    return by_rule
 
 
 def _mean(values: Sequence[float]) -> float | None:
@@ -190,11 +164,6 @@ def _mean(values: Sequence[float]) -> float | None:
 
 def _by_step(chains: Sequence[Sequence[float]]) -> tuple[float, ...]:
     return tuple(mean(step) for step in zip(*chains, strict=True))
-
-
-def _shown_answers(each: MethodSummary) -> str:
-    left_out = f", {each.unmarked} unmarked" if each.unmarked else ""
-    return f"{shown_share(each.answers)}{left_out}"
 
 
 def _shown_reachable(each: MethodSummary, rule: str) -> str:
@@ -221,7 +190,9 @@ COLUMNS: Mapping[str, Callable[[MethodSummary], str]] = {
     "sending": lambda each: f"{-each.sending_saved:+.0%}",
     "after 10": lambda each: shown_share(each.after_ten),
     "rules": lambda each: shown_share(each.rules[-1] if each.rules else None),
-    "answers": _shown_answers,
+    "answers": lambda each: (
+        shown_share(each.answers) + (f", {each.unmarked} unmarked" if each.unmarked else "")
+    ),
     "seconds": lambda each: f"{each.seconds:.1f}",
 }
 """The table's columns."""
@@ -279,29 +250,30 @@ class RuleSummary:
 
 def by_rule(found: Sequence[MethodSummary]) -> list[RuleSummary]:
     """Each way but the newest messages, by each rule from the strictest to the loosest."""
-    return [row for each in found if each.way.strategy != NEWEST for row in _rows(each, found)]
-
-
-def _rows(summary: MethodSummary, found: Iterable[MethodSummary]) -> Iterator[RuleSummary]:
-    newest = next((each for each in found if _is_newest_of(each, summary)), None)
-    for name in RULE_NAMES:
-        if reach := summary.by_rule.get(name):
-            compared = newest.by_rule.get(name) if newest else None
-            yield RuleSummary(
-                summary.half,
-                name_of(summary.way),
-                name,
-                reach.questions,
-                compared.in_view if compared else None,
-                reach.in_view,
-                reach.by_search,
-                reach.reachable,
-            )
-
-
-def _is_newest_of(each: MethodSummary, summary: MethodSummary) -> bool:
-    same_budget = each.way.budget == summary.way.budget
-    return each.way.strategy == NEWEST and each.half == summary.half and same_budget
+    newest_of = {
+        (each.half, each.way.budget): each for each in found if each.way.strategy == NEWEST
+    }
+    rows: list[RuleSummary] = []
+    for summary in found:
+        if summary.way.strategy == NEWEST:
+            continue
+        newest = newest_of.get((summary.half, summary.way.budget))
+        for name in RULE_NAMES:
+            if reach := summary.by_rule.get(name):
+                compared = newest.by_rule.get(name) if newest else None
+                rows.append(
+                    RuleSummary(
+                        summary.half,
+                        name_of(summary.way),
+                        name,
+                        reach.questions,
+                        compared.in_view if compared else None,
+                        reach.in_view,
+                        reach.by_search,
+                        reach.reachable,
+                    )
+                )
+    return rows
 
 
 SENSITIVITY_COLUMNS: Mapping[str, Callable[[RuleSummary], str]] = {
@@ -348,7 +320,7 @@ def kind_rows(outcomes: Iterable[CaseResult]) -> Iterator[list[str]]:
         ]
 
 
-_WIDTH, _LEFT, _BAR, _GAP = 760, 190, 16, 26
+_WIDTH, _LEFT, _BAR, _GAP, _CHART = 760, 190, 16, 26, 180
 _SCALE = 420
 """Pixels of a whole."""
 _COLOURS = ("#8a94a6", "#2f6fde", "#1f9d6b", "#c9762b", "#8a4fc7", "#c2413f")
@@ -362,47 +334,39 @@ _MEASURES: Mapping[str, str] = {
 def draw(summaries: Iterable[MethodSummary]) -> str:
     """Bars for the shares of each way, and lines for what is left after each compression."""
     found = [each for each in summaries if each.half == ALL]
-    pieces = [*_bars(found)]
-    top = len(pieces) and _height(found)
     chained = [each for each in found if each.decay_reachable]
-    lines = list(_decay(chained, top)) if chained else []
-    height = top + (_CHART + 60 if chained else 0)
+    height = 60 + (_GAP + _BAR * len(found)) * len(_MEASURES) + 20 * len(found)
+    pieces = [*_bars(found), *(_decay(chained, height) if chained else ())]
+    height += _CHART + 60 if chained else 0
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" '
         f'viewBox="0 0 {_WIDTH} {height}" font-family="sans-serif" font-size="12">'
-        f'<rect width="100%" height="100%" fill="#fff"/>{"".join((*pieces, *lines))}</svg>\n'
+        f'<rect width="100%" height="100%" fill="#fff"/>{"".join(pieces)}</svg>\n'
     )
 
 
-_CHART = 180
-
-
-def _height(found: Sequence[MethodSummary]) -> int:
-    return 40 + sum(_GAP + _BAR * len(found) for _ in _MEASURES) + 20 * len(found) + 20
-
-
 def _bars(found: Sequence[MethodSummary]) -> Iterator[str]:
+    """The shares of each measure, and below them the colours of the ways."""
     top = 30
+    coloured = [(each, _COLOURS[place % len(_COLOURS)]) for place, each in enumerate(found)]
     for name, title in _MEASURES.items():
         yield _text(_LEFT - 10, top + 12, title, anchor="end")
-        for place, each in enumerate(found):
+        for each, colour in coloured:
             share = getattr(each, name)
-            yield _bar(top + place * _BAR, share, _COLOURS[place % len(_COLOURS)])
-        top += _BAR * len(found) + _GAP
-    for place, each in enumerate(found):
-        colour = _COLOURS[place % len(_COLOURS)]
-        label = f"{each.way.strategy}, {each.ratio:.1f} : 1"
+            if share is None:
+                yield _text(_LEFT, top + 12, "not measured")
+            else:
+                yield (
+                    f'<rect x="{_LEFT}" y="{top}" width="{share * _SCALE:.1f}" '
+                    f'height="{_BAR - 3}" fill="{colour}"/>'
+                )
+                yield _text(_LEFT + share * _SCALE + 6, top + 11, f"{share:.0%}")
+            top += _BAR
+        top += _GAP
+    for each, colour in coloured:
         yield f'<rect x="{_LEFT}" y="{top - 10}" width="10" height="10" fill="{colour}"/>'
-        yield _text(_LEFT + 16, top, label)
+        yield _text(_LEFT + 16, top, f"{each.way.strategy}, {each.ratio:.1f} : 1")
         top += 20
-
-
-def _bar(top: int, share: float | None, colour: str) -> str:
-    if share is None:
-        return _text(_LEFT, top + 12, "not measured")
-    width = share * _SCALE
-    shape = f'<rect x="{_LEFT}" y="{top}" width="{width:.1f}" height="{_BAR - 3}" fill="{colour}"/>'
-    return shape + _text(_LEFT + width + 6, top + 11, f"{share:.0%}")
 
 
 def _decay(chained: Sequence[MethodSummary], top: int) -> Iterator[str]:

@@ -6,7 +6,7 @@ Sessions live in memory, and a result has figures only, no text of a conversatio
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -120,24 +120,18 @@ def measure(
     gateway: Gateway | None = None,
 ) -> list[CaseResult]:
     """Measure every case of the files with each method; `gateway` replaces the real one."""
+    found: list[CaseResult] = []
     if jobs == 1 or len(paths) == 1 or gateway is not None:
-        found = [outcome for path in paths for outcome in _file(path, plan, on_progress, gateway)]
+        for path in paths:
+            found += asyncio.run(_measure_file(path, plan, on_progress, gateway))
     else:
-        found = _in_processes(paths, plan, min(jobs, len(paths)), on_progress)
+        task = MeasureTask(plan)
+        with worker_processes(min(jobs, len(paths))) as submit:
+            for path, outcomes in [(path, submit(task, path)) for path in paths]:
+                found += outcomes.result()
+                on_progress(path.name)
     which = halves(outcome.case for outcome in found)
     return [replace(outcome, half=which[outcome.case]) for outcome in found]
-
-
-def _in_processes(
-    paths: Sequence[Path], plan: EvaluationPlan, jobs: int, on_progress: OnProgress
-) -> list[CaseResult]:
-    found: list[CaseResult] = []
-    task = MeasureTask(plan)
-    with worker_processes(jobs) as submit:
-        for path, outcomes in [(path, submit(task, path)) for path in paths]:
-            found += outcomes.result()
-            on_progress(path.name)
-    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,75 +142,52 @@ class MeasureTask:
 
     def do(self, unit: Path) -> list[CaseResult]:
         """Measure every case of a file."""
-        return _file(unit, self.plan)
+        return asyncio.run(_measure_file(unit, self.plan))
 
 
-def _file(
+async def _measure_file(
     path: Path, plan: EvaluationPlan, on_progress: OnProgress = str, gateway: Gateway | None = None
-) -> list[CaseResult]:
-    return asyncio.run(_measure(path, plan, on_progress, gateway))
-
-
-async def _measure(
-    path: Path, plan: EvaluationPlan, on_progress: OnProgress, gateway: Gateway | None
 ) -> list[CaseResult]:
     found: list[CaseResult] = []
     async with AsyncExitStack() as stack:
         engine = await stack.enter_async_context(open_engine(_IN_MEMORY))
         await engine.models.edit(_MODEL, max_input=_WINDOW, max_output=_WINDOW)
-        judge = await _judge(stack, plan.profile, gateway)
-        strategies = [await _strategy(stack, way, plan.profile, gateway) for way in plan.ways]
-        bench = _Evaluator(engine, plan, tuple(strategies), judge)
+        judge = None
+        if plan.profile is not None:
+            profiles = (await stack.enter_async_context(open_engine(gateway=gateway))).profiles
+            connection = await profiles.connection(plan.profile)
+            judge = AnswerJudge((await profiles.roster()).gateway, connection)
+        strategies: list[Strategy | None] = []
+        for way in plan.ways:
+            if way.strategy == NEWEST:
+                strategies.append(None)
+            else:
+                opening = open_strategy(way.settings, plan.profile, gateway=gateway)
+                strategies.append(await stack.enter_async_context(opening))
         for case in cases.read(path):
-            if case.messages:
-                found += [outcome async for outcome in bench.outcomes(case, path.name)]
-                on_progress(case.id)
+            if not case.messages:
+                continue
+            session = await store_case(engine, case, _MODEL)
+            for way, strategy in zip(plan.ways, strategies, strict=True):
+                view = await condense_case(case, way, strategy)
+                outcome = await _outcome(case, path.name, way, view, session)
+                if judge is not None:
+                    outcome = replace(outcome, answered=await mark_answers(case, view, judge))
+                if plan.chained and strategy is not None:
+                    outcome = await _chained(engine, outcome, case, plan.rules)
+                found.append(outcome)
+            on_progress(case.id)
     return found
 
 
-async def _judge(
-    stack: AsyncExitStack, profile: str | None, gateway: Gateway | None
-) -> AnswerJudge | None:
-    if profile is None:
-        return None
-    engine = await stack.enter_async_context(open_engine(gateway=gateway))
-    connection = await engine.profiles.connection(profile)
-    return AnswerJudge((await engine.profiles.roster()).gateway, connection)
-
-
-async def _strategy(
-    stack: AsyncExitStack, way: Method, profile: str | None, gateway: Gateway | None
-) -> Strategy | None:
-    if way.strategy == NEWEST:
-        return None
-    return await stack.enter_async_context(open_strategy(way.settings, profile, gateway=gateway))
-
-
-@dataclass(frozen=True, slots=True)
-class _Evaluator:
-    """The engine, the strategies and the judge of one run."""
-
-    engine: Engine
-    plan: EvaluationPlan
-    strategies: tuple[Strategy | None, ...]
-    judge: AnswerJudge | None
-
-    async def outcomes(self, case: Case, file: str) -> AsyncIterator[CaseResult]:
-        """Yield the figures of a case for each method."""
-        session = await store_case(self.engine, case, _MODEL)
-        for way, strategy in zip(self.plan.ways, self.strategies, strict=True):
-            view = await condense_case(case, way, strategy)
-            chain = marks = rules = None
-            if self.plan.chained and strategy is not None:
-                chain = await measure_decay(self.engine, case, way.strategy, way.budget)
-                if self.plan.rules:
-                    rules = await measure_rules(
-                        self.engine, case, way.strategy, way.budget, self.plan.rules
-                    )
-            if self.judge is not None:
-                marks = await mark_answers(case, view, self.judge)
-            outcome = await _outcome(case, file, way, view, session)
-            yield replace(outcome, decay=chain, answered=marks, rules=rules)
+async def _chained(
+    engine: Engine, outcome: CaseResult, case: Case, rules: Sequence[str]
+) -> CaseResult:
+    """Return the outcome with the figures of ten compressions in a row."""
+    chain = (engine, case, outcome.way.strategy, outcome.way.budget)
+    decay = await measure_decay(*chain)
+    kept = await measure_rules(*chain, rules) if rules else None
+    return replace(outcome, decay=decay, rules=kept)
 
 
 async def _outcome(
