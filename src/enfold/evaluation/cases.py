@@ -57,7 +57,6 @@ def halves(ids: Iterable[str]) -> dict[str, Half]:
 
 
 _QUESTIONS_FILE = "probing_questions/probing_questions.json"
-_BATCHES = "beam batches"
 _LOCOMO_TIME = "%I:%M %p on %d %B, %Y"
 _LONGMEMEVAL_TIMES = ("%Y/%m/%d (%a) %H:%M", "%Y/%m/%d")
 _BEAM_TIME = "%B-%d-%Y"
@@ -70,39 +69,40 @@ def read(path: Path) -> Iterator[Case]:
     with opened(path) as source:
         first = next(source.records, None)
         value = first.value() if first is not None else None
-        found = next((name for name, fits in _FITS.items() if fits(value)), None)
-        if found is None or first is None:
+        fields = value.keys() if isinstance(value, dict) else set()
+        if first is None or not any(needed <= fields for needed in (*_READERS, _BATCH)):
             yield from _conversations(path)
             return
-        if found == _BATCHES:
-            # The file is one chat, whose batches are its records.
+        reader = next((reader for needed, reader in _READERS.items() if needed <= fields), None)
+        if reader is None:
+            # The file is one chat of BEAM, whose batches are its records.
             rest = [record.value() for record in source.records]
             yield from _beam({"chat": [value, *rest]}, str(path), path)
             return
-        yield from _READERS[found](value, first.place, path)
+        yield from reader(value, first.place, path)
         for record in source.records:
-            yield from _READERS[found](record.value(), record.place, path)
+            yield from reader(record.value(), record.place, path)
 
 
 def _conversations(path: Path) -> Iterator[Case]:
     for number, transcript in enumerate(transcripts.read(path), start=1):
-        entries = transcript.branch()
-        places = {entry.id: index for index, entry in enumerate(entries)}
+        places = {entry.id: index for index, entry in enumerate(transcript.branch())}
+        probes: list[Probe] = []
         with located(f"{path} {transcript.id}".strip()):
-            probes = tuple(_probe(each, places) for each in transcript.extras.get("probes") or ())
-        yield Case(transcript.id or f"{path.name} {number}", transcript.conversation(), probes)
-
-
-def _probe(value: Any, places: Mapping[str, int]) -> Probe:
-    if not isinstance(value, dict) or not isinstance(value.get("question"), str):
-        raise InputError("a probe is an object with a question", place="probes")
-    evidence = value.get("evidence_message_ids") or ()
-    return Probe(
-        value["question"],
-        _text(value.get("answer")),
-        tuple(places[id] for id in evidence if id in places),
-        str(value.get("category") or ""),
-    )
+            for each in transcript.extras.get("probes") or ():
+                if not isinstance(each, dict) or not isinstance(each.get("question"), str):
+                    raise InputError("a probe is an object with a question", place="probes")
+                evidence = each.get("evidence_message_ids") or ()
+                probes.append(
+                    Probe(
+                        each["question"],
+                        _text(each.get("answer")),
+                        tuple(places[id] for id in evidence if id in places),
+                        str(each.get("category") or ""),
+                    )
+                )
+        id = transcript.id or f"{path.name} {number}"
+        yield Case(id, transcript.conversation(), tuple(probes))
 
 
 _LOCOMO_KINDS = {
@@ -117,11 +117,17 @@ _LOCOMO_KINDS = {
 
 def _locomo(value: Any, place: str, _path: Path) -> Iterator[Case]:
     with located(place):
-        conversation = _object(value, "conversation")
-        dated = [(turn, time) for session, time in _sessions(conversation) for turn in session]
-        turns = [turn for turn, _ in dated]
-        messages = tuple(_message(conversation, turn, time) for turn, time in dated)
-        places = {str(turn.get("dia_id")): index for index, turn in enumerate(turns)}
+        conversation = value["conversation"]
+        if not isinstance(conversation, dict):
+            raise InputError("expected an object", place="conversation")
+        sessions = (n for n in conversation if n.startswith("session_") and n[8:].isdigit())
+        messages: list[Message] = []
+        places: dict[str, int] = {}
+        for name in sorted(sessions, key=lambda name: int(name[8:])):
+            time = _time(conversation.get(f"{name}_date_time"), _LOCOMO_TIME)
+            for turn in conversation[name]:
+                places[str(turn.get("dia_id"))] = len(messages)
+                messages.append(_message(conversation, turn, time))
         probes = tuple(
             Probe(
                 str(each["question"]),
@@ -131,16 +137,8 @@ def _locomo(value: Any, place: str, _path: Path) -> Iterator[Case]:
             )
             for each in _list(value, "qa")
         )
-    yield Case(f"locomo/{value.get('sample_id', place)}", Conversation(messages), probes)
-
-
-def _sessions(
-    conversation: Mapping[str, Any],
-) -> Iterator[tuple[Sequence[Mapping[str, Any]], datetime | None]]:
-    """Yield the sessions and their times in the order of their names."""
-    names = (name for name in conversation if name.startswith("session_") and name[8:].isdigit())
-    for name in sorted(names, key=lambda name: int(name[8:])):
-        yield conversation[name], _time(conversation.get(f"{name}_date_time"), _LOCOMO_TIME)
+    id = f"locomo/{value.get('sample_id', place)}"
+    yield Case(id, Conversation(tuple(messages)), probes)
 
 
 def _message(
@@ -189,9 +187,15 @@ def _beam(value: Any, place: str, path: Path) -> Iterator[Case]:
             if "role" in entry:
                 places.setdefault(entry.get("id"), len(messages))
                 messages.append(_turn(entry, time))
-        probes = tuple(_beam_probes(_questions(value, path), places))
+        probes: list[Probe] = []
+        for kind, questions in _questions(value, path).items():
+            for each in questions:
+                answer = next((each[name] for name in _ANSWERS if each.get(name)), None)
+                found = (places.get(id) for id in _ids(each.get("source_chat_ids")))
+                evidence = tuple(dict.fromkeys(index for index in found if index is not None))
+                probes.append(Probe(str(each["question"]), _text(answer), evidence, kind))
     id = f"beam/{value.get('conversation_id', path.parent.name)}"
-    yield Case(id, Conversation(tuple(messages)), probes)
+    yield Case(id, Conversation(tuple(messages)), tuple(probes))
 
 
 def _batches_and_turns(value: Any) -> Iterator[Mapping[str, Any]]:
@@ -218,18 +222,6 @@ def _questions(value: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
     if not isinstance(found, dict):
         raise InputError("expected an object", place="probing_questions")
     return found
-
-
-def _beam_probes(kinds: Mapping[str, Any], places: Mapping[Any, int]) -> Iterator[Probe]:
-    for kind, questions in kinds.items():
-        for each in questions:
-            answer = next((each[name] for name in _ANSWERS if each.get(name)), None)
-            evidence = tuple(
-                dict.fromkeys(
-                    places[id] for id in _ids(each.get("source_chat_ids")) if id in places
-                )
-            )
-            yield Probe(str(each["question"]), _text(answer), evidence, kind)
 
 
 def _ids(value: Any) -> Iterator[int]:
@@ -261,31 +253,17 @@ def _text(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
-def _object(value: Mapping[str, Any], field: str) -> Mapping[str, Any]:
-    if not isinstance(value.get(field), dict):
-        raise InputError("expected an object", place=field)
-    return value[field]  # type: ignore[no-any-return]  # just looked at
-
-
 def _list(value: Mapping[str, Any], field: str) -> Sequence[Any]:
     if not isinstance(value.get(field), list):
         raise InputError("expected an array", place=field)
     return value[field]  # type: ignore[no-any-return]  # just looked at
 
 
-def _has(*fields: str) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, dict) and all(field in value for field in fields)
-
-
-_FITS: Mapping[str, Callable[[Any], bool]] = {
-    "locomo": _has("conversation", "qa"),
-    "longmemeval": _has("haystack_sessions", "question"),
-    "beam": _has("chat", "probing_questions"),
-    _BATCHES: _has("batch_number", "turns"),
+_READERS: Mapping[frozenset[str], Callable[[Any, str, Path], Iterator[Case]]] = {
+    frozenset({"conversation", "qa"}): _locomo,
+    frozenset({"haystack_sessions", "question"}): _longmemeval,
+    frozenset({"chat", "probing_questions"}): _beam,
 }
-_READERS: Mapping[str, Callable[[Any, str, Path], Iterator[Case]]] = {
-    "locomo": _locomo,
-    "longmemeval": _longmemeval,
-    "beam": _beam,
-}
-"""Format -> reader."""
+"""The fields of a record -> the reader of its format."""
+_BATCH = frozenset({"batch_number", "turns"})
+"""The fields of a record that is a part of a chat of BEAM."""
