@@ -40,6 +40,8 @@ cause, the wrong value and the remedy; it never contains message text or a key.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 
@@ -62,6 +64,15 @@ class InputError(EnfoldError):
 
     def __str__(self) -> str:
         return f"{self.place}: {self.reason}" if self.place else self.reason
+
+
+@contextmanager
+def file_errors(verb: str, place: str) -> Iterator[None]:
+    """Raise an `InputError` in place of an `OSError`: the file cannot be read, or written."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"cannot be {verb}: {error.strerror or error}", place=place) from None
 
 
 class DialectError(InputError):

@@ -135,7 +135,7 @@ def _units(messages: Sequence[Message]) -> Iterator[tuple[int, int]]:
             elif isinstance(part, ToolResult) and waiting.get(part.call_id):
                 yield waiting[part.call_id].pop(), index
     yield from ((start, stop - 1) for start, stop in _replies_with_reasoning_items(messages))
-    last_reply = _last_reply_start(messages)
+    last_reply = last_reply_start(messages)
     for index in chain.from_iterable(waiting.values()):
         if index >= last_reply:
             yield index, len(messages)
@@ -155,7 +155,7 @@ def _replies_with_reasoning_items(messages: Sequence[Message]) -> Iterator[tuple
         start = stop
 
 
-def _last_reply_start(messages: Sequence[Message]) -> int:
+def last_reply_start(messages: Sequence[Message]) -> int:
     """Return where the model's latest reply begins, if only tool results have come since.
 
     Only its calls can still be answered; older calls without a result were interrupted.

@@ -149,7 +149,7 @@ def test_every_message_is_on_some_branch(choices: list[int]) -> None:
         for index, choice in enumerate(choices)
     ]
     tree, _ = read(conversation(*messages))
-    assert {entry.id for branch in tree.branches() for entry in branch} == {
+    assert {entry.id for leaf in tree.leaves for entry in tree.branch(leaf)} == {
         message["id"] for message in messages
     }
     assert tree.tip is None or tree.tip in tree.leaves

@@ -43,7 +43,7 @@ def test_any_branch_can_be_had_by_its_tip() -> None:
 
 def test_every_branch_ends_at_a_leaf() -> None:
     assert TREE.leaves == ("c", "d", "e")
-    assert [ids(branch) for branch in TREE.branches()] == ["abc", "ad", "e"]
+    assert [ids(TREE.branch(leaf)) for leaf in TREE.leaves] == ["abc", "ad", "e"]
 
 
 def test_a_conversation_keeps_system_and_tools() -> None:

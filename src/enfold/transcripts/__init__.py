@@ -80,7 +80,9 @@ def recognised(
     """Return the name of the file's format, and its records."""
     with opened(origin) as source:
         name, whole = _recognise(source, format)
-        _check_dialect(name, dialect)
+        fixed = _FIXED_DIALECTS.get(name, dialect)
+        if dialect not in ("auto", fixed):
+            raise ConfigError(f"a {name} file is of the dialect {fixed!r}, not {dialect!r}")
         yield name, whole
 
 
@@ -119,19 +121,8 @@ def _first_fit(source: TranscriptSource, head: list[Record]) -> str:
         first = value if first is None else first
     if not head or document.fits(first):
         return document.NAME
-    names = ", ".join(FORMATS)
-    raise InputError(f"none of {names}: it begins with {_shape(first)}", place=source.file)
-
-
-def _shape(value: Any) -> str:
-    """Describe a value without its content."""
-    if not isinstance(value, dict):
-        return kind_of(value)
-    names = ", ".join(name[:20] for name in list(value)[:6])
-    return f"an object of {names}" if names else "an empty object"
-
-
-def _check_dialect(name: str, dialect: str) -> None:
-    fixed = _FIXED_DIALECTS.get(name, dialect)
-    if dialect not in ("auto", fixed):
-        raise ConfigError(f"a {name} file is of the dialect {fixed!r}, not {dialect!r}")
+    shape = kind_of(first)
+    if isinstance(first, dict):
+        names = ", ".join(name[:20] for name in list(first)[:6])
+        shape = f"an object of {names}" if names else "an empty object"
+    raise InputError(f"none of {', '.join(FORMATS)}: it begins with {shape}", place=source.file)

@@ -9,7 +9,7 @@ from typing import Any
 from enfold import wire
 from enfold.errors import DialectError
 from enfold.messages import NOTHING
-from enfold.transcripts.source import TranscriptSource, located
+from enfold.transcripts.source import TranscriptSource
 from enfold.transcripts.transcript import Transcript, TranscriptEntry, parents_first
 from enfold.wire.fields import as_object, as_time, each, text_field
 
@@ -25,11 +25,7 @@ def fits(value: Any) -> bool:
 
 def read(source: TranscriptSource, _dialect: str) -> Iterator[Transcript]:
     """Yield one transcript per record; the dialects are in the file."""
-    for record in source.records:
-        value = record.value()
-        with located(record.place):
-            transcript = _transcript(value)
-        yield transcript
+    return source.parsed(_transcript)
 
 
 def _transcript(value: Any) -> Transcript:

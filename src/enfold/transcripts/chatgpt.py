@@ -30,7 +30,7 @@ from enfold.messages import (
     Unknown,
     text_of,
 )
-from enfold.transcripts.source import TranscriptSource, located, within
+from enfold.transcripts.source import TranscriptSource, within
 from enfold.transcripts.transcript import Transcript, TranscriptEntry, parents_first
 from enfold.wire.fields import (
     as_object,
@@ -46,45 +46,37 @@ ContentPart: TypeAlias = ResultPart | Reasoning
 
 _Files: TypeAlias = dict[str, dict[str, Any]]
 """The uploads that a message names, by id; removed when its content refers to them."""
+_Content: TypeAlias = Callable[[dict[str, Any], _Files], tuple[ContentPart, ...]]
 
 
 def content_parts(message: Mapping[str, Any]) -> tuple[ContentPart, ...]:
     """Return the parts of a node's message; none if its texts are empty and it has no files."""
     content = object_field(message, "content")
-    files = _files(message)
+    metadata = message.get("metadata")
+    uploads = metadata.get("attachments") if isinstance(metadata, dict) else None
+    named = each(uploads or [], as_object, "metadata.attachments")
+    files = {text_field(file, "id", default=""): file for file in named}
     kind = text_field(content, "content_type", default="text")
     try:
-        parts = _CONTENT.get(kind, _unknown)(content, files)
+        parts = _CONTENT[kind](content, files) if kind in _CONTENT else (Unknown(content),)
     except DialectError as error:
         raise error.at("content") from None
     rest = tuple(_attachment(file, "") for file in files.values())
     return (*(part for part in parts if part != Text("")), *rest)
 
 
-def _files(message: Mapping[str, Any]) -> _Files:
-    metadata = message.get("metadata")
-    given = metadata.get("attachments") if isinstance(metadata, dict) else None
-    files = each(given or [], as_object, "metadata.attachments")
-    return {text_field(file, "id", default=""): file for file in files}
-
-
-def _texts(*keys: str) -> Callable[[dict[str, Any], _Files], tuple[ContentPart, ...]]:
+def _texts(*keys: str) -> _Content:
     """Return a parser for contents with texts in these fields."""
-
-    def parse(content: dict[str, Any], _files: _Files) -> tuple[ContentPart, ...]:
-        return tuple(Text(text_field(content, key, default="")) for key in keys)
-
-    return parse
+    return lambda content, _: tuple(Text(text_field(content, key, default="")) for key in keys)
 
 
-def _joined_texts(separator: str, *keys: str) -> Callable[[dict[str, Any], _Files], tuple[Text]]:
+def _joined_texts(separator: str, *keys: str) -> _Content:
     """Return a parser for contents with one text in several fields."""
+    return lambda content, _: (Text(_join(separator, content, *keys)),)
 
-    def parse(content: dict[str, Any], _files: _Files) -> tuple[Text]:
-        texts = (text_field(content, key, default="") for key in keys)
-        return (Text(separator.join(text for text in texts if text)),)
 
-    return parse
+def _join(separator: str, content: Mapping[str, Any], *keys: str) -> str:
+    return separator.join(filter(None, (text_field(content, key, default="") for key in keys)))
 
 
 def _mixed(content: dict[str, Any], files: _Files) -> tuple[ContentPart, ...]:
@@ -124,13 +116,10 @@ def _attachment(file: Mapping[str, Any], pointer: str) -> Attachment:
 
 
 def _thoughts(content: dict[str, Any], _files: _Files) -> tuple[Reasoning, ...]:
-    return tuple(thought for thought in list_field(content, "thoughts", _thought) if thought.text)
-
-
-def _thought(raw: Any) -> Reasoning:
-    raw = as_object(raw)
-    texts = (text_field(raw, key, default="") for key in ("summary", "content"))
-    return Reasoning("\n".join(text for text in texts if text))
+    texts = list_field(
+        content, "thoughts", lambda raw: _join("\n", as_object(raw), "summary", "content")
+    )
+    return tuple(Reasoning(text) for text in texts if text)
 
 
 def _recap(content: dict[str, Any], _files: _Files) -> tuple[Reasoning, ...]:
@@ -138,11 +127,7 @@ def _recap(content: dict[str, Any], _files: _Files) -> tuple[Reasoning, ...]:
     return (Reasoning(text),) if text else ()
 
 
-def _unknown(content: dict[str, Any], _files: _Files) -> tuple[Unknown]:
-    return (Unknown(content),)
-
-
-_CONTENT: dict[str, Callable[[dict[str, Any], _Files], tuple[ContentPart, ...]]] = {
+_CONTENT: dict[str, _Content] = {
     "text": _mixed,
     "multimodal_text": _mixed,
     "code": _texts("text"),
@@ -178,11 +163,7 @@ def fits(value: Any) -> bool:
 
 def read(source: TranscriptSource, _dialect: str) -> Iterator[Transcript]:
     """Yield one transcript per conversation."""
-    for record in source.records:
-        value = record.value()
-        with located(record.place):
-            transcript = _transcript(as_object(value))
-        yield transcript
+    return source.parsed(lambda value: _transcript(as_object(value)))
 
 
 def _transcript(raw: dict[str, Any]) -> Transcript:
@@ -256,10 +237,13 @@ class _Tree:
         call = self._call_of.get(before)
         if role == "tool" and call is not None:
             self._call_of[own] = call
-            return Message("tool", (_result(call, name, parts, raw["content"]),), id=own)
+            plain = tuple(Text(p.text) if isinstance(p, Reasoning) else p for p in parts)
+            is_error = raw["content"].get("content_type") == "system_error"
+            return Message("tool", (ToolResult(call, plain, is_error, name),), id=own)
         if not parts:
             return None
-        if role == "assistant" and tool not in _NOT_A_TOOL and _is_text(parts):
+        is_text = all(isinstance(part, Text) for part in parts)
+        if role == "assistant" and tool not in _NOT_A_TOOL and is_text:
             self._call_of[own] = own
             return Message("assistant", (ToolCall(own, tool, text_of(parts)),), id=own)
         return Message("system" if role == "tool" else role, parts, id=own, name=name or None)
@@ -273,13 +257,6 @@ class _Tree:
         )
 
 
-def _result(
-    call: str, name: str, parts: tuple[ContentPart, ...], content: Mapping[str, Any]
-) -> ToolResult:
-    plain = tuple(Text(part.text) if isinstance(part, Reasoning) else part for part in parts)
-    return ToolResult(call, plain, content.get("content_type") == "system_error", name)
-
-
 def _joined(entry: TranscriptEntry, message: Message, node: dict[str, Any]) -> TranscriptEntry:
     """Return the entry with the rest of its result, because a call has one result."""
     match entry.message.parts, message.parts:
@@ -291,7 +268,3 @@ def _joined(entry: TranscriptEntry, message: Message, node: dict[str, Any]) -> T
             )
     nodes = [*entry.extras["nodes"], node]
     return replace(entry, message=replace(entry.message, parts=(whole,)), extras={"nodes": nodes})
-
-
-def _is_text(parts: tuple[ContentPart, ...]) -> bool:
-    return all(isinstance(part, Text) for part in parts)

@@ -97,8 +97,12 @@ class Thread:
         self.latest = event
         reply = _reply_id(event)
         if reply in self._replies:
-            self._stands_for[uuid] = self._replies[reply].id
-            _extend(self._replies[reply], message, event)
+            draft = self._replies[reply]
+            self._stands_for[uuid] = draft.id
+            draft.events.append(event)
+            blocks = _blocks(draft.message)  # some versions repeat earlier blocks
+            more = [block for block in _blocks(message) if block not in blocks]
+            draft.message = _parse_message(message.role, [*blocks, *more])
             return True
         self._stands_for[uuid] = uuid
         self._drafts[uuid] = _Draft(uuid, self._place(uuid, parent, message), message, [event])
@@ -112,7 +116,8 @@ class Thread:
         uuid = named or text_field(event, "logicalParentUuid", default="")
         if uuid in self._stands_for:
             return self._stands_for[uuid]
-        begins = not uuid and "parentUuid" in event and not _is_compaction(event)
+        is_compaction = event.get("subtype") == "compact_boundary" or event.get("isCompactSummary")
+        begins = not uuid and "parentUuid" in event and not is_compaction
         if begins or self.tip is None:
             return None
         if uuid:
@@ -125,7 +130,8 @@ class Thread:
             return None
         reply = self._reply_of.get(parent, self._drafts[parent])
         answers = {part.call_id for part in message.parts if isinstance(part, ToolResult)}
-        if answers.isdisjoint(_calls(reply.message)):
+        calls = {part.id for part in reply.message.parts if isinstance(part, ToolCall)}
+        if answers.isdisjoint(calls):
             return reply.last_result or parent
         is_first = reply.answered.isdisjoint(answers)
         before = reply.last_result if is_first else None
@@ -153,21 +159,9 @@ def _parse_message(role: str, content: Any) -> Message:
     return wire.get(DIALECT).parse_message({"role": role, "content": content})
 
 
-def _extend(draft: _Draft, message: Message, event: dict[str, Any]) -> None:
-    """Add the event's blocks to the reply; some versions repeat earlier blocks."""
-    blocks = _blocks(draft.message)
-    more = [block for block in _blocks(message) if block not in blocks]
-    draft.events.append(event)
-    draft.message = _parse_message(message.role, [*blocks, *more])
-
-
 def _blocks(message: Message) -> list[Any]:
     content = message.extras["content"]
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
-
-
-def _calls(message: Message) -> set[str]:
-    return {part.id for part in message.parts if isinstance(part, ToolCall)}
 
 
 def _reply_id(event: dict[str, Any]) -> str | None:
@@ -176,10 +170,6 @@ def _reply_id(event: dict[str, Any]) -> str | None:
         return None
     given = event["message"].get("id")
     return given if isinstance(given, str) else None
-
-
-def _is_compaction(event: dict[str, Any]) -> bool:
-    return event.get("subtype") == "compact_boundary" or bool(event.get("isCompactSummary"))
 
 
 NAME = "claude-code"
@@ -223,7 +213,8 @@ class _Session:
 
     def add(self, event: dict[str, Any], at: str) -> None:
         if not self._thread(event).add(event, at):
-            self._log.skip(_kind(event))
+            kinds = (event.get("type"), event.get("subtype"))
+            self._log.skip(":".join(kind for kind in kinds if isinstance(kind, str)) or "event")
         if text_field(event, "type", default="") in _TITLES:
             self._titles.append(event)
 
@@ -272,9 +263,3 @@ def _transcript(thread: Thread, agent: str, title: str, notes: dict[str, Any]) -
         format=NAME,
         extras={"sessionId": session, **about, **thread.notes, **notes},
     )
-
-
-def _kind(event: dict[str, Any]) -> str:
-    """Return the event's type, with its subtype if it has one."""
-    kinds = (event.get("type"), event.get("subtype"))
-    return ":".join(kind for kind in kinds if isinstance(kind, str)) or "event"

@@ -106,8 +106,11 @@ class _Rollout:
             case "compacted":
                 self.compactions.append({"after": self.tip, **payload})
             case "event_msg" if payload.get("type") == "thread_rolled_back":
-                with within("payload"):
-                    self._roll_back(payload)
+                count = payload.get("num_turns")
+                if not isinstance(count, int):
+                    raise DialectError("expected a whole number", place="payload.num_turns")
+                for _ in range(min(count, len(self.turns))):
+                    self.tip = self.turns.pop()
             case kind:
                 if kind == "turn_context":
                     self.context = payload
@@ -119,28 +122,27 @@ class _Rollout:
             return
         message = wire.get(DIALECT).parse_message(item)
         message = replace(message, at=as_time(line.get("timestamp")))
-        if message.role == "user" and not _is_injected(message):
+        start = text_of(message.parts).lstrip().lower()
+        if message.role == "user" and not start.startswith(_INJECTED):
             self.turns.append(self.tip)
         entry = TranscriptEntry(message, self.ids.take(item.get("id")), self.tip, line)
         self.entries.append(entry)
         self.tip = entry.id
 
-    def _roll_back(self, payload: Mapping[str, Any]) -> None:
-        count = payload.get("num_turns")
-        if not isinstance(count, int):
-            raise DialectError("expected a whole number", place="num_turns")
-        for _ in range(min(count, len(self.turns))):
-            self.tip = self.turns.pop()
-
     def transcript(self) -> Transcript:
         given_id = self.meta.get("id")
+        match self.meta.get("base_instructions"):
+            case {"text": str(text)} if text:
+                system = Message("system", (Text(text),), dialect=DIALECT)
+            case _:
+                system = None
         notes = {"turn_context": self.context, "compactions": self.compactions}
         return Transcript(
             tuple(self.entries),
             DIALECT,
             id=given_id if isinstance(given_id, str) else "",
             tip=self.tip,
-            system=_prompt(self.meta.get("base_instructions")),
+            system=system,
             format=NAME,
             extras={
                 **self.meta,
@@ -148,14 +150,3 @@ class _Rollout:
                 **self.log.notes,
             },
         )
-
-
-def _prompt(instructions: Any) -> Message | None:
-    match instructions:
-        case {"text": str(text)} if text:
-            return Message("system", (Text(text),), dialect=DIALECT)
-    return None
-
-
-def _is_injected(message: Message) -> bool:
-    return text_of(message.parts).lstrip().lower().startswith(_INJECTED)

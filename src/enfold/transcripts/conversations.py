@@ -14,7 +14,7 @@ from typing import Any
 from enfold import wire
 from enfold.errors import DialectError
 from enfold.messages import NOTHING, Message
-from enfold.transcripts.source import TranscriptSource, located
+from enfold.transcripts.source import TranscriptSource
 from enfold.transcripts.transcript import Ids, Transcript, TranscriptEntry, parents_first
 from enfold.wire.fields import time_in
 
@@ -33,11 +33,7 @@ def fits(value: Any) -> bool:
 
 def read(source: TranscriptSource, dialect: str) -> Iterator[Transcript]:
     """Yield one transcript per record."""
-    for record in source.records:
-        value = record.value()
-        with located(record.place):
-            transcript = transcript_of(value, dialect, NAME)
-        yield transcript
+    return source.parsed(lambda value: transcript_of(value, dialect, NAME))
 
 
 def transcript_of(value: Any, dialect: str, name: str) -> Transcript:
@@ -46,12 +42,17 @@ def transcript_of(value: Any, dialect: str, name: str) -> Transcript:
     body = conversation.extras
     metadata = {key: field for key, field in (body or NOTHING).items() if key not in MESSAGES}
     entries = _entries(conversation.messages)
+    tip = metadata.get("tip")
+    if tip is None:
+        tip = entries[-1].id if entries else None
+    elif all(entry.id != tip for entry in entries):
+        raise DialectError(f"no message has the id {tip!r}", place="tip")
     return Transcript(
         entries,
         conversation.dialect,
         id=_text(metadata, "id"),
         title=_text(metadata, "title"),
-        tip=_tip(entries, metadata),
+        tip=tip,
         system=conversation.system,
         tools=conversation.tools,
         format=name,
@@ -66,15 +67,6 @@ def _text(metadata: Mapping[str, Any], key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _tip(entries: Sequence[TranscriptEntry], metadata: Mapping[str, Any]) -> str | None:
-    tip = metadata.get("tip")
-    if tip is None:
-        return entries[-1].id if entries else None
-    if any(entry.id == tip for entry in entries):
-        return str(tip)
-    raise DialectError(f"no message has the id {tip!r}", place="tip")
-
-
 def _entries(messages: Sequence[Message]) -> tuple[TranscriptEntry, ...]:
     taken = Ids()
     given = [message.id or message.extras.get("id") for message in messages]
@@ -83,17 +75,13 @@ def _entries(messages: Sequence[Message]) -> tuple[TranscriptEntry, ...]:
         parents = _parents(messages, given, ids)
     else:
         parents = [None, *ids][: len(ids)]
-    by_id = {
-        own: TranscriptEntry(_with_time(message), own, parent)
-        for message, own, parent in zip(messages, ids, parents, strict=True)
-    }
+    by_id: dict[str, TranscriptEntry] = {}
+    for message, own, parent in zip(messages, ids, parents, strict=True):
+        # The time that its JSON has, in any dialect.
+        time = message.at or time_in(message.extras)
+        dated = message if time is message.at else replace(message, at=time)
+        by_id[own] = TranscriptEntry(dated, own, parent)
     return tuple(by_id[own] for own in parents_first(dict(zip(ids, parents, strict=True))))
-
-
-def _with_time(message: Message) -> Message:
-    """Return the message with the time that its JSON has, in whichever dialect."""
-    time = message.at or time_in(message.extras)
-    return message if time is message.at else replace(message, at=time)
 
 
 def _parents(

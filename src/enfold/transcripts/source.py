@@ -10,14 +10,14 @@ from __future__ import annotations
 import codecs
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import IO, Any, Literal, TypeAlias
+from typing import IO, Any, Literal, TypeAlias, TypeVar
 
-from enfold.errors import InputError
+from enfold.errors import InputError, file_errors
 from enfold.jsontext import items, loads
 from enfold.wire.fields import as_object
 
@@ -25,6 +25,8 @@ Origin: TypeAlias = bytes | str | os.PathLike[str] | IO[bytes]
 """Content as bytes, a path, or a stream opened for reading bytes."""
 
 Layout: TypeAlias = Literal["value", "array", "lines"]
+
+Value = TypeVar("Value")
 
 _CHUNK = 1 << 20
 _KNOWN_STARTS = {
@@ -72,6 +74,14 @@ class TranscriptSource:
     layout: Layout
     records: Iterator[Record]
 
+    def parsed(self, parse: Callable[[Any], Value]) -> Iterator[Value]:
+        """Yield what `parse` makes of each record's value; its errors name the record."""
+        for record in self.records:
+            value = record.value()
+            with located(record.place):
+                parsed = parse(value)
+            yield parsed
+
 
 @contextmanager
 def opened(origin: Origin) -> Iterator[TranscriptSource]:
@@ -81,7 +91,9 @@ def opened(origin: Origin) -> Iterator[TranscriptSource]:
             yield split("", [origin])
         case str() | os.PathLike():
             file = os.fspath(origin)
-            with _open(file) as stream:
+            with file_errors("read", file):
+                stream = Path(file).open("rb")  # noqa: SIM115 - closed by the next line
+            with stream:
                 yield split(file, _chunks(file, stream))
         case _:
             given = getattr(origin, "name", "")
@@ -113,33 +125,36 @@ def split(file: str, chunks: Iterable[bytes]) -> TranscriptSource:
     lines = _lines(_utf8(file, chunks))
     filled = ((number, line) for number, line in enumerate(lines, 1) if line.strip())
     number, first = next(filled, (1, b""))
-    _check_start(file, first)
+    start = first.lstrip()[:1]
+    if not start:
+        raise InputError("the file is empty", place=file)
+    if start not in b"[{":
+        found = start.decode("utf-8", "backslashreplace")
+        raise InputError(f"neither JSON nor JSON Lines: it begins with {found!r}", place=file)
     if not _is_complete(first):
         return _whole(file, b"".join(chain([first], lines)), number)
     second = next(filled, None)
     if second is None:
         return _whole(file, first, number)
-    numbered = chain([(number, first), second], filled)
-    return TranscriptSource(file, "lines", (_line_record(file, *line) for line in numbered))
+    records = (
+        Record(line.rstrip(), file, f"line {number}", number, line.endswith(b"\n"))
+        for number, line in chain([(number, first), second], filled)
+    )
+    return TranscriptSource(file, "lines", records)
 
 
 def _whole(file: str, text: bytes, line: int) -> TranscriptSource:
-    if _is_array(text):
-        return TranscriptSource(file, "array", _item_records(file, text, line))
-    return TranscriptSource(file, "value", iter([Record(text, file, line=line)]))
+    if not _is_array(text):
+        return TranscriptSource(file, "value", iter([Record(text, file, line=line)]))
 
+    def records() -> Iterator[Record]:
+        try:
+            for index, item in enumerate(items(text, first_line=line)):
+                yield Record(item, file, f"[{index}]")
+        except InputError as error:
+            raise _in_file(error, file) from None
 
-def _item_records(file: str, text: bytes, line: int) -> Iterator[Record]:
-    try:
-        for index, item in enumerate(items(text, first_line=line)):
-            yield Record(item, file, f"[{index}]")
-    except InputError as error:
-        raise _in_file(error, file) from None
-
-
-def _line_record(file: str, number: int, line: bytes) -> Record:
-    is_ended = line.endswith(b"\n")
-    return Record(line.rstrip(), file, f"line {number}", number, is_ended)
+    return TranscriptSource(file, "array", records())
 
 
 def _is_complete(line: bytes) -> bool:
@@ -161,32 +176,10 @@ def _is_array(text: bytes) -> bool:
     return text[:_CHUNK].lstrip().startswith(b"[")
 
 
-def _check_start(file: str, first_line: bytes) -> None:
-    start = first_line.lstrip()[:1]
-    if not start:
-        raise InputError("the file is empty", place=file)
-    if start not in b"[{":
-        found = start.decode("utf-8", "backslashreplace")
-        raise InputError(f"neither JSON nor JSON Lines: it begins with {found!r}", place=file)
-
-
-def _open(file: str) -> IO[bytes]:
-    try:
-        return Path(file).open("rb")
-    except OSError as error:
-        raise _unreadable(error, file) from None
-
-
 def _chunks(file: str, stream: IO[bytes]) -> Iterator[bytes]:
-    try:
+    with file_errors("read", file):
         while chunk := stream.read(_CHUNK):
             yield chunk
-    except OSError as error:
-        raise _unreadable(error, file) from None
-
-
-def _unreadable(error: OSError, file: str) -> InputError:
-    return InputError(f"cannot be read: {error.strerror or error}", place=file)
 
 
 def _utf8(file: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
@@ -197,16 +190,12 @@ def _utf8(file: str, chunks: Iterable[bytes]) -> Iterator[bytes]:
         first += chunk
     if first.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return _from_utf16(file, chain([first], remaining))
-    _check_not_binary(file, first)
-    return _checked(file, chain([first.removeprefix(codecs.BOM_UTF8)], remaining))
-
-
-def _check_not_binary(file: str, first: bytes) -> None:
     for start, words in _KNOWN_STARTS.items():
         if first.startswith(start):
             raise InputError(words, place=file)
     if b"\0" in first:
         raise InputError("a binary file, neither JSON nor JSON Lines", place=file)
+    return _checked(file, chain([first.removeprefix(codecs.BOM_UTF8)], remaining))
 
 
 def _from_utf16(file: str, chunks: Iterable[bytes]) -> Iterator[bytes]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from enfold.errors import DialectError, NotFoundError
+from enfold.history import last_reply_start
 from enfold.messages import NOTHING, Conversation, Extras, Message, Tool, ToolCall, ToolResult
 
 
@@ -66,31 +67,20 @@ class Transcript:
     def branch(self, tip: str | None = None) -> tuple[TranscriptEntry, ...]:
         """Return the entries from the root to `tip`, or to the end of the active branch."""
         by_id = {entry.id: entry for entry in self.entries}
-        return tuple(_branch(by_id, self.tip if tip is None else tip))
-
-    def branches(self) -> Iterator[tuple[TranscriptEntry, ...]]:
-        """Yield every branch, in the order of `leaves`."""
-        by_id = {entry.id: entry for entry in self.entries}
-        for leaf in self.leaves:
-            yield tuple(_branch(by_id, leaf))
+        branch: list[TranscriptEntry] = []
+        at = self.tip if tip is None else tip
+        while at is not None:
+            if at not in by_id:
+                raise NotFoundError(f"no entry {at!r} in this transcript")
+            branch.append(by_id[at])
+            at = by_id[at].parent_id
+        return tuple(reversed(branch))
 
     @property
     def leaves(self) -> tuple[str, ...]:
         """The ids of the entries without a successor: the end of every branch."""
         parents = {entry.parent_id for entry in self.entries}
         return tuple(entry.id for entry in self.entries if entry.id not in parents)
-
-
-def _branch(by_id: Mapping[str, TranscriptEntry], tip: str | None) -> list[TranscriptEntry]:
-    entries: list[TranscriptEntry] = []
-    at = tip
-    while at is not None:
-        if at not in by_id:
-            raise NotFoundError(f"no entry {at!r} in this transcript")
-        entries.append(by_id[at])
-        at = by_id[at].parent_id
-    entries.reverse()
-    return entries
 
 
 class Ids:
@@ -143,15 +133,12 @@ def problems(messages: Sequence[Message]) -> tuple[Problem, ...]:
     Calls of the last reply may still wait for their results. A result on a wire without call ids
     cannot be checked.
     """
-    found = [*_repeated_ids(messages), *_unpaired(messages)]
-    return tuple(Problem(f"messages[{index}]", reason) for index, reason in sorted(found))
-
-
-def _repeated_ids(messages: Sequence[Message]) -> Iterator[tuple[int, str]]:
+    found = list(_unpaired(messages))
     first: dict[str, int] = {}
     for index, message in enumerate(messages):
-        if message.id is not None and first.setdefault(message.id, index) != index:
-            yield index, f"the id {message.id!r} is that of messages[{first[message.id]}] too"
+        if message.id is not None and (before := first.setdefault(message.id, index)) != index:
+            found.append((index, f"the id {message.id!r} is that of messages[{before}] too"))
+    return tuple(Problem(f"messages[{index}]", reason) for index, reason in sorted(found))
 
 
 def _unpaired(messages: Sequence[Message]) -> Iterator[tuple[int, str]]:
@@ -169,7 +156,7 @@ def _unpaired(messages: Sequence[Message]) -> Iterator[tuple[int, str]]:
             yield index, f"a second result of the call {part.call_id!r}"
         else:
             answered.add(part.call_id)
-    may_wait = _last_reply(messages)
+    may_wait = last_reply_start(messages)
     for call_id, index in calls.items():
         if call_id not in answered and index < may_wait:
             yield index, f"the call {call_id!r} has no result"
@@ -183,17 +170,3 @@ def _calls_and_results(
             match part:
                 case ToolCall(id=call_id) | ToolResult(call_id=call_id) if call_id:
                     yield index, part
-
-
-def _last_reply(messages: Sequence[Message]) -> int:
-    """Return the index of the model's latest reply, if only results follow it."""
-    index = len(messages)
-    while index and _is_results(messages[index - 1]):
-        index -= 1
-    while index and messages[index - 1].role == "assistant":
-        index -= 1
-    return index
-
-
-def _is_results(message: Message) -> bool:
-    return bool(message.parts) and all(isinstance(part, ToolResult) for part in message.parts)
