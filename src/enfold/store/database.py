@@ -37,45 +37,36 @@ def queries(engine: EngineName) -> Mapping[str, str]:
     found: dict[str, dict[str, str]] = {"name": {}, "fragment": {}}
     for folder in ("shared", engine):
         for file in _files(_SQL / folder):
-            for kind, name, sql in _blocks(file.read_text(encoding="utf-8")):
+            # Text before the first block is a comment.
+            pieces = _HEAD.split(file.read_text(encoding="utf-8"))[1:]
+            for kind, name, sql in zip(pieces[0::3], pieces[1::3], pieces[2::3], strict=True):
                 found[kind][name] = _COMMENT.sub("", sql).strip()
     fragments = found["fragment"]
-    return {
-        name: _for_engine(_FRAGMENT.sub(lambda match: fragments[match[1]], sql), engine)
+    by_name = {
+        name: _FRAGMENT.sub(lambda match: fragments[match[1]], sql)
         for name, sql in found["name"].items()
+    }
+    if engine == "sqlite":
+        return by_name
+    # psycopg takes `%(name)s`, and `%%` for `%`.
+    return {
+        name: _PARAMETER.sub(r"%(\1)s", sql.replace("%", "%%")) for name, sql in by_name.items()
     }
 
 
 @cache
 def migrations(engine: EngineName) -> tuple[Migration, ...]:
     """Return the steps from an empty database to the newest version, in order."""
-    return tuple(
-        Migration(int(file.name[:4]), file.name, tuple(_statements(file)))
-        for file in _files(_SQL / "migrations" / engine)
-    )
-
-
-def _blocks(text: str) -> Iterator[tuple[str, str, str]]:
-    """Yield the kind, name and SQL of each block; text before the first one is a comment."""
-    pieces = _HEAD.split(text)[1:]
-    yield from zip(pieces[0::3], pieces[1::3], pieces[2::3], strict=True)
+    steps = []
+    for file in _files(_SQL / "migrations" / engine):
+        statements = _COMMENT.sub("", file.read_text(encoding="utf-8")).split(";\n")
+        written = tuple(each.strip() for each in statements if each.strip())
+        steps.append(Migration(int(file.name[:4]), file.name, written))
+    return tuple(steps)
 
 
 def _files(folder: Traversable) -> list[Traversable]:
     return sorted(folder.iterdir(), key=lambda file: file.name)
-
-
-def _statements(file: Traversable) -> Iterator[str]:
-    for statement in _COMMENT.sub("", file.read_text(encoding="utf-8")).split(";\n"):
-        if statement.strip():
-            yield statement.strip()
-
-
-def _for_engine(sql: str, engine: EngineName) -> str:
-    """Return the SQL in the driver's form: psycopg takes `%(name)s`, and `%%` for `%`."""
-    if engine == "sqlite":
-        return sql
-    return _PARAMETER.sub(r"%(\1)s", sql.replace("%", "%%"))
 
 
 Row: TypeAlias = Mapping[str, Any]

@@ -7,7 +7,7 @@ row against its text. Sessions are read page by page, so memory does not grow wi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from typing import ClassVar, NamedTuple
 
@@ -85,10 +85,6 @@ class ReadBody(NamedTuple):
     """Its tokens, counted now. None if its tokenizer is not known here."""
 
 
-def _unread(_message: StoredMessage) -> None:
-    return None
-
-
 def verify(db: Database, session: SessionKey) -> int:
     """Check a session; return its number of messages, or raise `IntegrityError`."""
     check = check_session(db, session)
@@ -127,34 +123,37 @@ def check_database(db: Database) -> list[IntegrityFault]:
         *(("setting", row["key"], row["value"]) for row in db.rows("settings", scope="global")),
         *(("profile", row["name"], row["fields"]) for row in db.rows("profiles")),
     ]
-    problems += [
-        IntegrityFault(area, name, "its value cannot be read")
-        for area, name, value in values
-        if not _is_json(value)
-    ]
+    for area, name, value in values:
+        try:
+            loads(value)
+        except InputError:
+            problems.append(IntegrityFault(area, name, "its value cannot be read"))
     return problems[:_MOST]
-
-
-def _is_json(text: str) -> bool:
-    try:
-        loads(text)
-    except InputError:
-        return False
-    return True
 
 
 def check_session(
     db: Database,
     session: SessionKey,
-    read: Callable[[StoredMessage], ReadBody | None] = _unread,
+    read: Callable[[StoredMessage], ReadBody | None] = lambda _: None,
 ) -> SessionCheck:
     """Check every row of a session. `read` reads the bytes of a message; the store cannot."""
     check = SessionCheck()
     _check_head(db, session, check)
     _check_messages(db, session, check, read)
-    _check_branches(db, session, check)
-    _check_snapshots(db, session, check)
-    _check_edits(db, session, check)
+    for row in db.rows("unlisted_tips", session=session, limit=_MOST):
+        check.add("branch", row["id"], "the branch that ends with this message is not listed")
+    for row in db.rows("wrong_tips", session=session, limit=_MOST):
+        check.add("branch", row["key"], "it is listed as the end of a branch and is none")
+    for page in db.pages("snapshots_to_verify", size=100, session=session):
+        check.snapshots += len(page)
+        for row in page:
+            for fault in (*_place_faults(db, row), *_manifest_faults(db, session, row)):
+                check.add("snapshot", row["id"], fault)
+    for page in db.pages("edits_to_verify", session=session):
+        check.edits += len(page)
+        for row in page:
+            for fault in _edit_faults(db, session, row):
+                check.add("edit", row["id"], fault)
     for row in db.rows("references_to_verify", session=session, limit=_MOST):
         check.add(row["area"], row["id"], f"it refers to {row['target']}, which does not exist")
     _check_search(db, session, check)
@@ -196,21 +195,15 @@ def _check_messages(
                 continue
             if body.role != message.role:
                 check.add("message", message.id, f"its bytes have the role {body.role}")
-            if body.tokens is not None and _is_far(message.tokens, body.tokens):
-                fault = f"its {message.tokens:,} tokens are far from the {body.tokens:,} counted"
+            # Earlier versions counted some messages a little differently.
+            counted = message.tokens if body.tokens is None else body.tokens
+            if not counted // 2 - _FEW <= message.tokens <= 2 * counted + _FEW:
+                fault = f"its {message.tokens:,} tokens are far from the {counted:,} counted"
                 check.add("message", message.id, fault)
             if row["text"] is None and body.text:
                 check.add("search", message.id, "the message has no search row")
             elif row["text"] is not None and row["text"] != storable(body.text):
                 check.add("search", message.id, "the search row has another text")
-
-
-def _is_far(tokens: int, counted: int) -> bool:
-    """Return True if tokens are less than half or more than twice of a new count.
-
-    Earlier versions counted some messages a little differently.
-    """
-    return not counted // 2 - _FEW <= tokens <= 2 * counted + _FEW
 
 
 def _faults(message: StoredMessage, row: Row) -> Iterator[str]:
@@ -229,21 +222,6 @@ def _faults(message: StoredMessage, row: Row) -> Iterator[str]:
     is_parent = tree.jump_depth(message.depth) == message.depth - 1
     if (row["jump"] or 0) != ((row["parent_key"] if is_parent else row["jump_after"]) or 0):
         yield "its link to an earlier message is wrong"
-
-
-def _check_branches(db: Database, session: SessionKey, check: SessionCheck) -> None:
-    for row in db.rows("unlisted_tips", session=session, limit=_MOST):
-        check.add("branch", row["id"], "the branch that ends with this message is not listed")
-    for row in db.rows("wrong_tips", session=session, limit=_MOST):
-        check.add("branch", row["key"], "it is listed as the end of a branch and is none")
-
-
-def _check_snapshots(db: Database, session: SessionKey, check: SessionCheck) -> None:
-    for page in db.pages("snapshots_to_verify", size=100, session=session):
-        check.snapshots += len(page)
-        for row in page:
-            for fault in (*_place_faults(db, row), *_manifest_faults(db, session, row)):
-                check.add("snapshot", row["id"], fault)
 
 
 def _place_faults(db: Database, row: Row) -> Iterator[str]:
@@ -300,14 +278,6 @@ def _manifest_faults(db: Database, session: SessionKey, row: Row) -> Iterator[st
             shown = shown if last is None else last["depth"]
 
 
-def _check_edits(db: Database, session: SessionKey, check: SessionCheck) -> None:
-    for page in db.pages("edits_to_verify", session=session):
-        check.edits += len(page)
-        for row in page:
-            for fault in _edit_faults(db, session, row):
-                check.add("edit", row["id"], fault)
-
-
 def _edit_faults(db: Database, session: SessionKey, row: Row) -> Iterator[str]:
     if not snapshots.is_edit_unchanged(row):
         yield "its bytes or its ledger no longer match its digest"
@@ -328,17 +298,10 @@ def _edit_faults(db: Database, session: SessionKey, row: Row) -> Iterator[str]:
 def _check_search(db: Database, session: SessionKey, check: SessionCheck) -> None:
     for page in db.pages("texts_to_verify", session=session):
         check.search_rows += len(page)
-        texts: list[tuple[int, str]] = []
-        names: dict[int, str] = {}
         for row in page:
             if row["message"] is None:
                 check.add("search", row["key"], "the search row belongs to no message")
-            else:
-                texts.append((row["key"], row["text"]))
-                names[row["key"]] = row["message"]
-        _add_all(check, names, index.not_indexed(db, session, texts))
-
-
-def _add_all(check: SessionCheck, names: dict[int, str], keys: Iterable[int]) -> None:
-    for key in keys:
-        check.add("search", names[key], "the search index does not have its words")
+        names = {row["key"]: row["message"] for row in page if row["message"] is not None}
+        texts = ((row["key"], row["text"]) for row in page if row["key"] in names)
+        for key in index.not_indexed(db, session, texts):
+            check.add("search", names[key], "the search index does not have its words")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from dataclasses import fields
 
 from enfold.records import Lease, OutboxEntry, SessionKey, new_id
 from enfold.store.database import Database
@@ -23,6 +24,7 @@ COMPRESSION = "compression"
 """Kind of work: compress the branch that ends with the message before that is due."""
 LONGEST_DELAY = 300.0
 """Seconds: no claim is longer, and no failed entry waits longer to be tried again."""
+_COLUMNS = tuple(field.name for field in fields(OutboxEntry))
 
 
 def enqueue(db: Database, session: SessionKey, messages: Sequence[str], kind: str = MEMORY) -> None:
@@ -51,23 +53,14 @@ def claim(
     """Claim due entries of a kind for some seconds, oldest first, in all sessions or in one."""
     now = db.now()
     db.change("shorten_claims", kind=kind, latest=_latest(now))
-    taken = {
-        "holder": holder,
-        "kind": kind,
-        "limit": limit,
-        "now": now,
-        "until": now + round(seconds * 1000),
-    }
+    until = now + round(seconds * 1000)
+    taken = {"holder": holder, "kind": kind, "limit": limit, "now": now, "until": until}
     if session is None:
         rows = db.rows("claim", **taken)
     else:
         rows = db.rows("claim_in_session", session=session, **taken)
-    entries = []
-    for row in sorted(rows, key=lambda row: int(row["seq"])):
-        values = dict(row)
-        del values["seq"]
-        entries.append(OutboxEntry(**values))
-    return entries
+    oldest_first = sorted(rows, key=lambda row: int(row["seq"]))
+    return [OutboxEntry(**{name: row[name] for name in _COLUMNS}) for row in oldest_first]
 
 
 def due(db: Database, *, limit: int = 100) -> list[tuple[str, SessionKey]]:

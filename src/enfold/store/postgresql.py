@@ -60,7 +60,9 @@ class PostgreSQL:
             ) from None
         self.foreign_errors = (psycopg.Error,)
         try:
-            _check_ports(psycopg.conninfo.conninfo_to_dict(url).get("port"))
+            ports = psycopg.conninfo.conninfo_to_dict(url).get("port")
+            for port in str(ports or "").split(","):
+                int(port or 0)  # of one that is no number the driver would only fail to connect
             self.url, self._secrets = _hide_secrets(url)
         except (psycopg.ProgrammingError, ValueError):
             # Their texts may quote the address, and with it a password.
@@ -125,12 +127,6 @@ class PostgreSQL:
         if advice is None:
             return StoreError(f"database {self.url}: it failed ({first_line})")
         return StoreUnavailableError(f"database {self.url}: {advice} ({first_line})")
-
-
-def _check_ports(ports: str | int | None) -> None:
-    """Raise `ValueError` for a port that is no number; the driver would only fail to connect."""
-    for port in str(ports or "").split(","):
-        int(port or 0)
 
 
 def _hide_secrets(url: str) -> tuple[str, frozenset[str]]:

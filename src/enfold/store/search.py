@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from operator import attrgetter, itemgetter
 
 from enfold.errors import InputError
@@ -20,7 +20,7 @@ from enfold.records import (
     StoredMessage,
 )
 from enfold.store import tree
-from enfold.store.database import Database, EngineName, Row
+from enfold.store.database import Database, Row
 from enfold.store.index import namespace_scope, session_scope
 from enfold.store.tree import Node
 from enfold.text.words import Phrase, Term, parts_of, phrases_of, terms_of
@@ -52,16 +52,18 @@ def search(
     phrases = phrases_of(query)
     if not phrases:
         return []
-    expression = _EXPRESSIONS[db.engine](scope, phrases)
-    before = after.key if after else _END
+    expression = _expression(db, scope, phrases)
     if best_first:
         pages = _best(db, expression, limit)
     else:
-        pages = _newest(db, expression, limit, before, where.session)
+        pages = _newest(db, expression, limit, after.key if after else _END, where.session)
     hits: list[Hit] = []
     for found in pages:
-        allowed = _on_path(db, where, [row["key"] for row in found])
-        ranks = {row["key"]: row["rank"] for row in found if row["key"] in allowed}
+        ranks = {row["key"]: row["rank"] for row in found}
+        if where.session is not None and (where.tip is not None or where.on_branch):
+            tip = tree.tip_node(db, where.session, where.tip)
+            allowed = tree.on_path(db, tip.key, ranks)
+            ranks = {key: rank for key, rank in ranks.items() if key in allowed}
         rows = {row["key"]: row for row in db.rows("hits", keys=dump_text(list(ranks)))}
         hits += [_hit(rows[key], phrases, rank) for key, rank in ranks.items() if key in rows]
         if len(hits) >= limit:
@@ -148,32 +150,18 @@ def _newest(
 ) -> Iterator[Sequence[Row]]:
     """Yield pages of matches, newest first."""
     while True:
-        rows = _recent(db, expression, limit, before, session)
+        place = {"query": expression, "before": before, "limit": limit}
+        rows: Sequence[Row] = ()
+        if db.engine == "postgresql" and session is not None:
+            # For speed, first those among the session's newest messages. The oldest of them may be
+            # missing, but a full page never reaches down to it.
+            rows = db.rows("search_recent", session=session, recent=_RECENT, **place)
         if len(rows) < limit:
-            rows = db.rows("search_newest", query=expression, before=before, limit=limit)
+            rows = db.rows("search_newest", **place)
         if not rows:
             return
         yield rows
         before = rows[-1]["key"]
-
-
-def _recent(
-    db: Database, expression: str, limit: int, before: int, session: SessionKey | None
-) -> Sequence[Row]:
-    """Return the matches among a session's newest messages; only PostgreSQL needs this for speed.
-
-    The oldest of them may be missing, but a full page never reaches down to it.
-    """
-    if db.engine == "sqlite" or session is None:
-        return ()
-    return db.rows(
-        "search_recent",
-        query=expression,
-        session=session,
-        before=before,
-        limit=limit,
-        recent=_RECENT,
-    )
 
 
 def _best(db: Database, expression: str, limit: int) -> Iterator[Sequence[Row]]:
@@ -183,27 +171,18 @@ def _best(db: Database, expression: str, limit: int) -> Iterator[Sequence[Row]]:
         offset += len(rows)
 
 
-def _on_path(db: Database, where: SearchScope, keys: Sequence[int]) -> set[int]:
-    if where.session is None or (where.tip is None and not where.on_branch):
-        return set(keys)
-    return tree.on_path(db, tree.tip_node(db, where.session, where.tip).key, keys)
-
-
-def _expression(db: Database, scope: str, phrase: Phrase, one_of: Sequence[Phrase] = ()) -> str:
-    """Return the query for a phrase, together with one of others if there are any."""
+def _expression(
+    db: Database, scope: str, phrases: Sequence[Phrase], one_of: Sequence[Phrase] = ()
+) -> str:
+    """Return the query for all phrases, together with one of others if there are any."""
     if db.engine == "sqlite":
         wanted = [f'scope : "{scope}"'] if scope else []
-        wanted.append(_fts5(phrase))
+        wanted += map(_fts5, phrases)
         if one_of:
             wanted.append(f"({' OR '.join(map(_fts5, one_of))})")
         return " AND ".join(wanted)
     others = f" & ({' | '.join(map(_tsquery, one_of))})" if one_of else ""
-    return dump_text([f"'{scope}' & ({_tsquery(phrase)}){others}"])
-
-
-def _fts5_expression(scope: str, phrases: Sequence[Phrase]) -> str:
-    """Return the query for FTS5."""
-    return " AND ".join([f'scope : "{scope}"', *map(_fts5, phrases)])
+    return dump_text([f"'{scope}' & ({_tsquery(phrase)}){others}" for phrase in phrases])
 
 
 def _fts5(phrase: Phrase) -> str:
@@ -212,20 +191,9 @@ def _fts5(phrase: Phrase) -> str:
     return f'{columns} : "{" ".join(phrase.terms)}"{" *" if phrase.prefix else ""}'
 
 
-def _tsquery_expression(scope: str, phrases: Sequence[Phrase]) -> str:
-    """Return one tsquery per phrase, each within the scope."""
-    return dump_text([f"'{scope}' & ({_tsquery(phrase)})" for phrase in phrases])
-
-
 def _tsquery(phrase: Phrase) -> str:
     words = " <-> ".join(f"'{term}'" for term in phrase.terms)
     return f"({words}:*)" if phrase.prefix else f"({words})"
-
-
-_EXPRESSIONS: Mapping[EngineName, Callable[[str, Sequence[Phrase]], str]] = {
-    "sqlite": _fts5_expression,
-    "postgresql": _tsquery_expression,
-}
 
 
 def _ends_here(terms: Sequence[Term], phrase: Phrase) -> bool:
@@ -236,20 +204,14 @@ def _ends_here(terms: Sequence[Term], phrase: Phrase) -> bool:
     return found[-1].startswith(last) if phrase.prefix else found[-1] == last
 
 
-def _word_start(text: str, first: int, match: int) -> int:
-    """Return the start of the first whole word from `first` on, at most `match`."""
-    if first == 0 or text[first - 1].isspace():
-        return first
-    space = text.find(" ", first, match)
-    return first if space < 0 else space + 1
-
-
 def _hit(row: Row, phrases: Sequence[Phrase], rank: float | None) -> Hit:
     values = dict(row)
     text: str = values.pop("text")
     start, end = locate(text, phrases)
-    first = _word_start(text, max(0, start - _AROUND), start)
-    last = end + _AROUND
+    # The snippet begins and ends with a whole word.
+    first, last = max(0, start - _AROUND), end + _AROUND
+    if first and not text[first - 1].isspace():
+        first = text.find(" ", first, start) + 1 or first
     if last < len(text):
         last = max(end, text.rfind(" ", end, last + 1))
     return Hit(
@@ -304,7 +266,12 @@ def neighbours(
 def newest_time(db: Database, where: SearchScope) -> int | None:
     """Return the time of the last message of the branch; None if it is empty."""
     tip = tree.tip_node(db, where.one_session(), where.tip)
-    return _time_of(db, tip) if tip.key else None
+    if not tip.key:
+        return None
+    row = db.row("message_time", key=tip.key)
+    if row is None:
+        raise tree.missing(f"the message with the key {tip.key}")
+    return int(row["created_at"])
 
 
 def depths_between(db: Database, where: SearchScope, first: int, end: int) -> tuple[int, int]:
@@ -324,13 +291,6 @@ def depths_between(db: Database, where: SearchScope, first: int, end: int) -> tu
         return 1 + bisect_left(range(1, tip.depth + 1), time, key=time_from)
 
     return first_from(first), first_from(end) - 1
-
-
-def _time_of(db: Database, node: Node) -> int:
-    row = db.row("message_time", key=node.key)
-    if row is None:
-        raise tree.missing(f"the message with the key {node.key}")
-    return int(row["created_at"])
 
 
 def message_at(db: Database, where: SearchScope, position: int) -> StoredMessage:
@@ -364,7 +324,7 @@ def _find(
     def find(phrase: Phrase, one_of: Sequence[Phrase] = ()) -> dict[int, int]:
         rows = db.rows(
             "occurrences",
-            query=_expression(db, scope, phrase, one_of),
+            query=_expression(db, scope, [phrase], one_of),
             session=where.one_session(),
             first=first,
             last=last,
@@ -405,14 +365,10 @@ def _branch_scope(db: Database, where: SearchScope, tip: Node) -> str:
 def _stretch(db: Database, tip: Node, first: int, last: int) -> list[MessageLocation]:
     bottom = tree.ancestor(db, tip, last)
     rows = db.rows("spots_of_line", bottom=bottom.key, above=first - 1)
-    found = sorted(map(_location, rows), key=attrgetter("depth"))
+    found = sorted(map(MessageLocation._make, map(_location, rows)), key=attrgetter("depth"))
     if found and found[0].depth > max(first, 1):
         raise tree.missing(f"a message before {found[0].id}")
     return found
 
 
-_values_of_location = itemgetter(*MessageLocation._fields)
-
-
-def _location(row: Row) -> MessageLocation:
-    return MessageLocation(*_values_of_location(row))
+_location = itemgetter(*MessageLocation._fields)

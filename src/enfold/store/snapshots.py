@@ -8,7 +8,7 @@ then the newest.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Any
@@ -147,16 +147,27 @@ def applicable_at(
     without: Collection[str] = (),
 ) -> Snapshot | None:
     """Return the snapshot that applies to the branch that ends at a node."""
-    if not bottom.depth:
-        return None
-    for batch in _candidates(db, session, bottom.depth):
-        there = tree.on_path(db, bottom.key, [key for row in batch for key in _messages_of(row)])
+    before_depth, before_key, limit = _FAR_FUTURE, _FAR_FUTURE, _FIRST_BATCH
+    # Best first: one candidate, which nearly always applies, then batches.
+    while bottom.depth and (
+        batch := db.rows(
+            "candidates",
+            session=session,
+            depth=bottom.depth,
+            before_depth=before_depth,
+            before_key=before_key,
+            limit=limit,
+        )
+    ):
+        keys = [key for row in batch for key in (row["parent"], row["cutoff"])]
+        there = tree.on_path(db, bottom.key, keys)
         for row in batch:
-            needed = [row["cutoff"]] if share_across_branches else _messages_of(row)
-            if there.issuperset(needed):
+            is_parent_there = share_across_branches or row["parent"] in there
+            if row["cutoff"] in there and is_parent_there:
                 found = db.row("snapshot", key=row["key"])
                 if found and found["id"] not in without:
                     return _snapshot(found)
+        before_depth, before_key, limit = batch[-1]["cutoff_depth"], batch[-1]["key"], _BATCH
     return None
 
 
@@ -211,15 +222,8 @@ def undo(db: Database, session: SessionKey, id: str) -> Snapshot:
     tip = sessions.lock(db, session)
     snapshot = get(db, session, id)
     if not snapshot.undone:
-        depth = sessions.get(db, session).depth
-        db.change(
-            "insert_undo",
-            session=session,
-            snapshot=snapshot.key,
-            message=tip,
-            depth=depth,
-            now=db.now(),
-        )
+        place = {"message": tip, "depth": sessions.get(db, session).depth}
+        db.change("insert_undo", session=session, snapshot=snapshot.key, now=db.now(), **place)
     forget_parts(db, session)  # they may quote the same messages
     return get(db, session, id)
 
@@ -240,14 +244,9 @@ def erase(db: Database, session: SessionKey, id: str) -> Snapshot:
         }
         content = dump_text({"summaryText": None, **kept})
         manifest = manifest_to_json(snapshot.manifest)
-        db.change(
-            "erase_snapshot_text",
-            key=snapshot.key,
-            content_json=content,
-            manifest=manifest,
-            digest=digest_of(content, manifest),
-            now=db.now(),
-        )
+        values = {"content_json": content, "manifest": manifest}
+        hashed = digest_of(content, manifest)
+        db.change("erase_snapshot_text", key=snapshot.key, digest=hashed, now=db.now(), **values)
     return get(db, session, id)
 
 
@@ -262,25 +261,6 @@ def last_undo(db: Database, session: SessionKey, tip: str | None = None) -> Undo
         if row["key"] in there or row["key"] is None:
             return Undo(row["snapshot"], row["message"], row["depth"], row["created_at"])
     return None
-
-
-def _candidates(db: Database, session: SessionKey, depth: int) -> Iterator[Sequence[Row]]:
-    """Yield snapshots that may apply, best first: one, which nearly always does, then batches."""
-    before_depth, before_key, limit = _FAR_FUTURE, _FAR_FUTURE, _FIRST_BATCH
-    while rows := db.rows(
-        "candidates",
-        session=session,
-        depth=depth,
-        before_depth=before_depth,
-        before_key=before_key,
-        limit=limit,
-    ):
-        yield rows
-        before_depth, before_key, limit = rows[-1]["cutoff_depth"], rows[-1]["key"], _BATCH
-
-
-def _messages_of(candidate: Row) -> list[int]:
-    return [candidate["parent"], candidate["cutoff"]]
 
 
 def _insert(db: Database, session: SessionKey, draft: SnapshotDraft) -> None:
@@ -416,10 +396,11 @@ def view(
     )
     cutoff_depth = (snapshot.cutoff_depth or 0) if snapshot else 0
     above, skipped_tokens = cutoff_depth, 0
-    if _is_too_long(db, bottom, cutoff_depth, max_tokens):
-        above = bottom.depth - LONGEST_VIEW
-        start, end = (tree.ancestor(db, bottom, depth) for depth in (cutoff_depth, above))
-        skipped_tokens = end.path_tokens - start.path_tokens
+    if max_tokens is not None and bottom.depth - cutoff_depth > LONGEST_VIEW:
+        tokens_before = tree.ancestor(db, bottom, cutoff_depth).path_tokens
+        if bottom.path_tokens - tokens_before > max_tokens:
+            above = bottom.depth - LONGEST_VIEW
+            skipped_tokens = tree.ancestor(db, bottom, above).path_tokens - tokens_before
     found = ViewRows(
         session=sessions.get(db, session),
         tip=bottom.id,
@@ -467,14 +448,6 @@ def oldest_part(
     if bottom.depth - cutoff_depth <= LONGEST_VIEW:
         return None
     return tree.ancestor(db, bottom, cutoff_depth + LONGEST_VIEW).id
-
-
-def _is_too_long(
-    db: Database, bottom: tree.Node, cutoff_depth: int, max_tokens: int | None
-) -> bool:
-    if max_tokens is None or bottom.depth - cutoff_depth <= LONGEST_VIEW:
-        return False
-    return bottom.path_tokens - tree.ancestor(db, bottom, cutoff_depth).path_tokens > max_tokens
 
 
 def entries(db: Database, snapshot: Snapshot) -> list[ViewRow]:

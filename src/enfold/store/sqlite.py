@@ -78,29 +78,28 @@ class SQLite:
             factory=FileConnection,
         )
         connection.row_factory = sqlite3.Row
-        ready = False
-        try:
-            self._prepare(connection, read_only=read_only)
-            ready = True
-        finally:
-            if not ready:
-                connection.close()
-        return connection
-
-    def _prepare(self, connection: sqlite3.Connection, *, read_only: bool) -> None:
-        """Set up a connection with durable commits (FULL) and readers that never wait (WAL)."""
-        mode = self._use_log(connection)
-        if mode not in {"wal", "memory"}:
-            raise ConfigError(f"{self.path}: its file system cannot hold a database shared safely")
-        for setting in (
+        # Durable commits (FULL), and readers that never wait (WAL).
+        settings = (
             "synchronous = FULL",
             "foreign_keys = ON",
             "temp_store = MEMORY",
             f"journal_size_limit = {_LOG_BYTES}",
             f"wal_autocheckpoint = {_LOG_PAGES}",
             f"query_only = {'ON' if read_only else 'OFF'}",
-        ):
-            connection.execute(f"PRAGMA {setting}")
+        )
+        ready = False
+        try:
+            if self._use_log(connection) not in {"wal", "memory"}:
+                raise ConfigError(
+                    f"{self.path}: its file system cannot hold a database shared safely"
+                )
+            for setting in settings:
+                connection.execute(f"PRAGMA {setting}")
+            ready = True
+        finally:
+            if not ready:
+                connection.close()
+        return connection
 
     def _use_log(self, connection: sqlite3.Connection) -> str:
         """Switch a new file to WAL; return its mode.

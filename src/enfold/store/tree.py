@@ -211,8 +211,11 @@ def extend(
         above = by_key(db, bottom["key"])
     messages = existing + _write(db, session, above, ids[count:], drafts[count:])
     last = messages[-1].key
-    if forward_only:
-        _claim_usage(db, session, messages[count:])
+    replies = [each.key for each in messages[count:] if each.role == "assistant"]
+    if forward_only and replies:
+        namespace = sessions.get(db, session).namespace
+        keys = dump_text(replies)
+        db.change("claim_reported_usage", session=session, namespace=namespace, keys=keys)
     is_behind = tip is not None and forward_only and bool(on_path(db, tip, [last]))
     if last == tip or is_behind:
         return Appended(messages, count)
@@ -388,8 +391,11 @@ def _write(
     messages, rows = [], []
     parent = above
     for key, id, draft in zip(keys, ids, drafts, strict=True):
-        tokens = parent.path_tokens + draft.tokens
-        node = Node(key, id, parent.depth + 1, _jump_after(db, parent, made), tokens)
+        depth, tokens = parent.depth + 1, parent.path_tokens + draft.tokens
+        jump = parent.key
+        if jump_depth(depth) != parent.depth:
+            jump = (made.get(parent.jump) or by_key(db, parent.jump)).jump
+        node = Node(key, id, depth, jump, tokens)
         message = _as_stored(session, parent, node, draft, now)
         place = {"parent_key": parent.key or None, "jump": node.jump or None}
         rows.append({field: getattr(message, field) for field in _WRITTEN} | place)
@@ -407,23 +413,6 @@ def _write(
         ],
     )
     return tuple(messages)
-
-
-def _claim_usage(db: Database, session: SessionKey, written: Sequence[StoredMessage]) -> None:
-    """Store the usage that was reported for replies before they were written."""
-    replies = [message.key for message in written if message.role == "assistant"]
-    if replies:
-        namespace = sessions.get(db, session).namespace
-        keys = dump_text(replies)
-        db.change("claim_reported_usage", session=session, namespace=namespace, keys=keys)
-
-
-def _jump_after(db: Database, parent: Node, made: dict[int, Node]) -> int:
-    """Return the key of the jump of a message after `parent`."""
-    if jump_depth(parent.depth + 1) == parent.depth:
-        return parent.key
-    middle = made.get(parent.jump) or by_key(db, parent.jump)
-    return middle.jump
 
 
 def _as_stored(
