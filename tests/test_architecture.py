@@ -38,9 +38,9 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("budget", "retention"),
     ("history",),
     ("receipt",),
-    ("identity", "ledger", "records", "sample", "tokens"),
+    ("fields", "identity", "ledger", "records", "sample", "tokens"),
     ("encodings", "events", "text"),
-    ("amounts", "fields", "jsontext", "messages", "processes"),
+    ("amounts", "jsontext", "messages", "processes"),
     ("errors",),
 )
 """Imports point downwards only, and neighbours do not know each other: `store` and `llm`, or two

@@ -7,6 +7,7 @@ import pytest
 
 from enfold import settings
 from enfold.errors import ConfigError
+from enfold.jsontext import loads_or_text
 from enfold.retention import Retention
 from enfold.settings import ServerSettings, Settings, resolve, retention_policy, server_settings
 
@@ -155,9 +156,9 @@ def test_the_database_is_the_one_named_or_a_file_of_the_users(
 
 
 def test_values_on_a_command_line_are_json_or_text() -> None:
-    assert settings.parse_value("0.9") == 0.9
-    assert settings.parse_value("null") is None
-    assert settings.parse_value("openai:gpt-5") == "openai:gpt-5"
+    assert loads_or_text("0.9") == 0.9
+    assert loads_or_text("null") is None
+    assert loads_or_text("openai:gpt-5") == "openai:gpt-5"
 
 
 def test_retention_follows_the_settings_then_the_model() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias, get_args
 
 from enfold.amounts import duration
 
@@ -157,7 +157,8 @@ def payload(event: Event) -> dict[str, Any]:
 
 def from_payload(values: Mapping[str, Any]) -> Event | None:
     """Return the event of a payload; None for a kind that only a newer process knows."""
-    kind = _KINDS.get(values["event"])
+    kinds: Mapping[str, type[Event]] = {kind.name: kind for kind in get_args(Event)}
+    kind = kinds.get(values["event"])
     if kind is None:
         return None
     names = {each.name for each in fields(kind)}
@@ -167,19 +168,6 @@ def from_payload(values: Mapping[str, Any]) -> Event | None:
 
 def _frozen(value: Any) -> Any:
     return tuple(map(_frozen, value)) if isinstance(value, list) else value
-
-
-_KINDS: Mapping[str, type[Event]] = {
-    kind.name: kind
-    for kind in (
-        CompressionStarted,
-        CompressionProgress,
-        CompressionFinished,
-        CompressionFailed,
-        SessionBlocked,
-        SessionUnblocked,
-    )
-}
 
 
 Forward: TypeAlias = Callable[[str, Event], None]

@@ -22,6 +22,7 @@ from pydantic.alias_generators import to_camel
 from pydantic.fields import FieldInfo
 
 from enfold.errors import ConfigError
+from enfold.text.words import is_storable
 
 FieldKind: TypeAlias = Literal["flag", "integer", "number", "text", "choice", "object", "list"]
 Model = TypeVar("Model", bound=BaseModel)
@@ -61,17 +62,9 @@ class DescribedModel(BaseModel):
     @classmethod
     def _storable_texts(cls, value: Any) -> Any:
         """Refuse texts that a database cannot store and a model cannot be sent."""
-        if isinstance(value, str) and not _is_storable(value):
+        if isinstance(value, str) and not is_storable(value):
             raise ValueError("U+0000 and half surrogate pairs cannot be stored")
         return value
-
-
-def _is_storable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return "\0" not in text
 
 
 class CamelModel(DescribedModel):
@@ -124,16 +117,15 @@ class FieldDescription:
     @property
     def allowed(self) -> str:
         """The valid values, in words: `a whole number, 1 or more`."""
-        return (self.expected or self._allowed()) + (f"; {self.hint}" if self.hint else "")
-
-    def _allowed(self) -> str:
-        if self.kind == "choice":
-            return f"one of {', '.join(self.choices or ())}"
-        words = _EXPECTED[self.kind]
-        if self.least is None and self.most is None:
-            return words
-        bounds = _bounds(self.least, self.most)
-        return f"{words}, {bounds}" if self.kind == "integer" else bounds
+        if self.expected:
+            words = self.expected
+        elif self.kind == "choice":
+            words = f"one of {', '.join(self.choices or ())}"
+        else:
+            words = _EXPECTED[self.kind]
+            if bounds := _bounds(self.least, self.most):
+                words = f"{words}, {bounds}" if self.kind == "integer" else bounds
+        return f"{words}; {self.hint}" if self.hint else words
 
     def matches(self, query: str) -> bool:
         """Return True if every word of a search query occurs in the name, title or help."""
@@ -237,7 +229,8 @@ def config_error(model: type[BaseModel], error: ValidationError) -> ConfigError:
 def faults_of(model: type[BaseModel], error: ValidationError) -> Iterator[Fault]:
     """Yield the faults that pydantic found, in our words."""
     for each in error.errors(include_url=False):
-        path = _join_path(each["loc"])
+        steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in each["loc"])
+        path = "".join(steps).removeprefix(".")
         raised = each.get("ctx", {}).get("error")
         if isinstance(raised, ContradictionError):
             for fault in raised.faults:
@@ -268,8 +261,10 @@ def _reason(model: type[BaseModel], error: Mapping[str, Any]) -> str:
     field = _field(owner, str(last)) if owner is not None else None
     if field is None:
         return f"{error['msg']}, {found}"
-    about = _item(field[1]) if is_item else _describe(*field)
-    return f"expected {about.allowed}, {found}"
+    if is_item:
+        inner = get_args(_without_none(field[1].annotation))[0]
+        field = ("item", FieldInfo(annotation=inner))
+    return f"expected {_describe(*field).allowed}, {found}"
 
 
 def _unknown(owner: type[BaseModel] | None, name: str) -> str:
@@ -335,12 +330,6 @@ def _describe(name: str, info: FieldInfo) -> FieldDescription:
     )
 
 
-def _item(info: FieldInfo) -> FieldDescription:
-    """Return the description of one item of an array."""
-    inner = get_args(_without_none(info.annotation))[0]
-    return _describe("item", FieldInfo(annotation=inner))
-
-
 def _kind(hint: Any) -> FieldKind:
     if get_origin(hint) is Literal:
         return "choice"
@@ -358,14 +347,8 @@ def _without_none(hint: Any) -> Any:
 
 def _bounds(least: float | None, most: float | None) -> str:
     if most is None:
-        return f"{least:g} or more"
+        return "" if least is None else f"{least:g} or more"
     return f"at most {most:g}" if least is None else f"{least:g} to {most:g}"
-
-
-def _join_path(place: tuple[Any, ...]) -> str:
-    """Return a path as text: `passes[1].selection.type`."""
-    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
-    return text.removeprefix(".")
 
 
 def _inline(value: Any, definitions: Mapping[str, Any]) -> Any:

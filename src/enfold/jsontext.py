@@ -40,6 +40,14 @@ def loads(text: str | bytes, *, first_line: int = 1) -> Any:
         return _loads_by_standard_library(text, first_line)
 
 
+def loads_or_text(text: str) -> Any:
+    """Return the value of a JSON text, or the text itself if it is not JSON."""
+    try:
+        return loads(text)
+    except InputError:
+        return text
+
+
 def items(array: bytes, *, first_line: int = 1) -> Iterator[bytes]:
     """Yield every item of a JSON array as JSON bytes, without decoding them."""
     try:

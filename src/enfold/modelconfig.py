@@ -7,11 +7,10 @@ the window without the reply.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias, cast, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from enfold.budget import DEFAULT_THRESHOLD, Limits, Threshold
 from enfold.errors import ConfigError
-from enfold.records import ModelConfigRow
 from enfold.retention import DEFAULT_RETENTION_TOKENS
 from enfold.tokens import correction
 
@@ -148,33 +147,3 @@ SHIPPED = (
     ),
 )
 """The first rows of a new database."""
-
-
-def from_row(row: ModelConfigRow) -> ModelConfig:
-    """Return the config that a row of the database holds."""
-    return ModelConfig(
-        row.id,
-        max_input=row.max_input_tokens,
-        max_output=row.max_output_tokens,
-        threshold=row.default_compression_threshold,
-        retention_tokens=row.recommended_retention_tokens,
-        tokenizer=row.tokenizer,
-        correction=row.correction,
-        source=cast("Source", row.source),
-        own=tuple(name for name in OWN_VALUES if name in row.own_values.split()),
-    )
-
-
-def to_row(config: ModelConfig) -> ModelConfigRow:
-    """Return the row of the database for a config."""
-    return ModelConfigRow(
-        config.id,
-        max_input_tokens=config.max_input,
-        max_output_tokens=config.max_output,
-        default_compression_threshold=config.threshold,
-        recommended_retention_tokens=config.retention_tokens,
-        tokenizer=config.tokenizer,
-        correction=config.correction,
-        source=config.source,
-        own_values=" ".join(config.own),
-    )

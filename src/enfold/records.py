@@ -15,6 +15,7 @@ from hashlib import blake2b
 from typing import Any, ClassVar, Literal, NamedTuple, NewType, TypeAlias
 from uuid import uuid4
 
+from enfold.amounts import CallUsage
 from enfold.errors import InputError, StoreError
 from enfold.jsontext import dump_text, loads
 from enfold.text.words import Phrase, is_storable
@@ -432,26 +433,6 @@ class ViewRows:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelConfigRow:
-    """A model's limits and defaults."""
-
-    id: str
-    """`provider:model`."""
-    max_input_tokens: int
-    max_output_tokens: int
-    default_compression_threshold: float
-    """A fraction of the window, at most 1."""
-    recommended_retention_tokens: int
-    tokenizer: str
-    correction: float
-    source: str
-    own_values: str = ""
-    """The names of the values that were set for this model, separated by spaces."""
-    created_at: int = 0
-    last_updated: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class ProfileRow:
     """An API profile. It names the source of the key, never the key."""
 
@@ -484,6 +465,18 @@ class UsageEvent:
     """The namespace of a call that belongs to no session."""
     session_name: str | None = None
     """The id of a session that does not exist yet."""
+
+    @classmethod
+    def of(cls, kind: str, usage: CallUsage, cost: float | None, **where: Any) -> UsageEvent:
+        """Return the record of a call; `where` are the fields that say whose call it was."""
+        return cls(
+            kind,
+            input_tokens=usage.input_tokens,
+            cached_tokens=usage.cache_read_tokens,
+            output_tokens=usage.output_tokens,
+            cost=cost,
+            **where,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from pydantic import Field, ValidationError, ValidationInfo, field_validator
 from enfold import budget, retention
 from enfold.errors import ConfigError, InputError
 from enfold.fields import DescribedModel, FieldDescription, describe, described
-from enfold.jsontext import dump_text, loads
+from enfold.jsontext import dump_text, loads, loads_or_text
 from enfold.modelconfig import DEFAULT_MODEL
 from enfold.standing_instructions import WORDS_SHARE
 from enfold.summaries import Style, prompts
@@ -549,13 +549,16 @@ def _check(name: str, value: Any) -> tuple[str, Any]:
         given = _number(value) if isinstance(value, str) else value
         given = given / 100 if isinstance(given, int | float) else given
     elif setting == "threshold":
-        given = _as_share(given)
+        given = _number(value) if isinstance(value, str) else value
+        try:
+            given = budget.threshold_share(given)  # a percentage becomes a share
+        except (ConfigError, TypeError):
+            given = value
     elif setting in CONFIG_ALIASES:
-        config = _parse_object(value) if isinstance(value, str) else value
-        setting, given = (
-            "strategy_config",
-            None if value is None else {CONFIG_ALIASES[name]: config},
-        )
+        setting = "strategy_config"
+        if value is not None:
+            config = loads_or_text(value) if isinstance(value, str) else value
+            given = {CONFIG_ALIASES[name]: config}
     if setting not in fields():
         close = get_close_matches(name, fields(), 1)
         guess = f"did you mean {close[0]}? " if close else ""
@@ -575,14 +578,6 @@ _check_number = lru_cache(maxsize=1_000, typed=True)(_check)
 """The settings of a session are checked in every turn, and few numbers and switches occur."""
 
 
-def _parse_object(text: str) -> Any:
-    """Return the JSON value of a text, else the text, which is then refused."""
-    try:
-        return loads(text)
-    except InputError:
-        return text
-
-
 def renaming_note(name: str) -> str | None:
     """Return which setting another system's name became; None for a name of ours."""
     if name in CONFIG_ALIASES:
@@ -590,15 +585,6 @@ def renaming_note(name: str) -> str | None:
     if name == PERCENT_ALIAS:
         return f"{name} became threshold, as a share"
     return f"{name} became {ALIASES[name]}" if name in ALIASES else None
-
-
-def _as_share(value: Any) -> Any:
-    """Return a threshold in percent as a share; other values as they are."""
-    given = _number(value) if isinstance(value, str) else value
-    try:
-        return budget.threshold_share(given)
-    except (ConfigError, TypeError):
-        return value
 
 
 def resolve(
@@ -656,7 +642,7 @@ def from_environment(environment: Mapping[str, str] | None = None) -> dict[str, 
 def from_file(path: Path | None = None) -> dict[str, Any]:
     """Return the settings in the config file: `ENFOLD_CONFIG`, else the user's config.toml."""
     named = path or (Path(os.environ["ENFOLD_CONFIG"]) if "ENFOLD_CONFIG" in os.environ else None)
-    file = named or _user_folder("config") / "config.toml"
+    file = named or user_folder("config", make=False) / "config.toml"
     try:
         return tomllib.loads(file.read_text("utf-8"))
     except FileNotFoundError:
@@ -670,7 +656,7 @@ def from_file(path: Path | None = None) -> dict[str, Any]:
 def database_url() -> str:
     """Return the store's address: `ENFOLD_DB`, else a SQLite file in the user's data folder."""
     given = os.environ.get("ENFOLD_DB")
-    return given or f"sqlite:///{_user_folder('data', make=True) / 'enfold.db'}"
+    return given or f"sqlite:///{user_folder('data') / 'enfold.db'}"
 
 
 def variable(name: str) -> str | None:
@@ -802,23 +788,11 @@ def local_servers(environment: Mapping[str, str] | None = None) -> tuple[str, ..
 
 def key_folder() -> Path:
     """Return the folder of the user's key files."""
-    return _user_folder("config") / "keys"
+    return user_folder("config", make=False) / "keys"
 
 
-def parse_value(text: str) -> Any:
-    """Return the value of a command line argument: JSON if it is JSON, else the text itself."""
-    try:
-        return loads(text)
-    except InputError:
-        return text
-
-
-def user_folder(kind: Literal["data", "log"]) -> Path:
-    """Return a folder of enfold in the user's home; it is made if it does not exist."""
-    return _user_folder(kind, make=True)
-
-
-def _user_folder(kind: str, *, make: bool = False) -> Path:
+def user_folder(kind: Literal["data", "log", "config"], *, make: bool = True) -> Path:
+    """Return a folder of enfold in the user's home, made if it does not exist."""
     import platformdirs
 
     folder = getattr(platformdirs, f"user_{kind}_dir")

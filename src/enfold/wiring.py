@@ -22,11 +22,11 @@ from enfold.llm.calls import Gateway
 from enfold.llm.costs import current
 from enfold.llm.gateway import ModelGateway
 from enfold.llm.keys import Keys
-from enfold.modelconfig import SHIPPED, to_row
+from enfold.modelconfig import SHIPPED
 from enfold.queue import Queue
 from enfold.queue.shared import WorkHandler
 from enfold.settings import Settings
-from enfold.store import Store, catalog, open_store, outbox
+from enfold.store import catalog, open_store, outbox
 from enfold.strategies import contract
 from enfold.strategies.contract import Prices as PriceOf
 from enfold.strategies.contract import Strategy, Summarizers
@@ -69,7 +69,8 @@ async def open_engine(
         await open_store(address) as store,
         ModelGateway() as real_models,
     ):
-        await _seed(store)
+        if not await store.read(catalog.has_model_configs):
+            await store.write(catalog.add_model_configs, (*SHIPPED, *current()))
         queue = Queue(store, address)
         engine = Engine(
             store,
@@ -87,9 +88,17 @@ async def open_engine(
         )
         relay = Relay(store, engine.events)
         relay.start()
-        stop_listening = engine.events.subscribe(lambda event: _wake(queue, event))
+
+        def wake_queue(event: Event) -> None:
+            if isinstance(event, CompressionFinished):
+                queue.wake()
+
+        stop_listening = engine.events.subscribe(wake_queue)
         flush = Flush(store, sink or MemoryWriter(store, by_name[LOCAL], message_of))
-        queue.start(_handlers(engine, flush))
+        compressing = WorkHandler(
+            partial(compress_queued, engine), batch=1, seconds=300, at_once=4, before_closing=False
+        )
+        queue.start({outbox.MEMORY: WorkHandler(flush), outbox.COMPRESSION: compressing})
         try:
             yield engine
         finally:
@@ -121,28 +130,6 @@ def _faults(settings: Settings) -> Iterator[str]:
 def local_summarizer() -> Summarizer:
     """Return the built-in summarizer, which needs no model, key or network."""
     return LocalSummarizer()
-
-
-async def _seed(store: Store) -> None:
-    """Fill the table of models on the first run."""
-    if not await store.read(catalog.model_configs):
-        rows = [to_row(config) for config in (*SHIPPED, *current())]
-        await store.write(catalog.add_model_configs, rows)
-
-
-def _handlers(engine: Engine, flush: Flush) -> Mapping[str, WorkHandler]:
-    """Return the handlers of background work by kind."""
-    return {
-        outbox.MEMORY: WorkHandler(flush),
-        outbox.COMPRESSION: WorkHandler(
-            partial(compress_queued, engine), batch=1, seconds=300, at_once=4, before_closing=False
-        ),
-    }
-
-
-def _wake(queue: Queue, event: Event) -> None:
-    if isinstance(event, CompressionFinished):
-        queue.wake()
 
 
 def make_strategy(
@@ -188,18 +175,14 @@ async def open_strategy(
         yield strategy
 
 
-def _no_cost(_author: str, _input_tokens: int, _output_tokens: int) -> float:
-    """Return the cost of the built-in summarizer, which calls no model."""
-    return 0.0
-
-
 @asynccontextmanager
 async def open_priced_strategy(
     settings: Settings, profile: str | None = None, *, gateway: Gateway | None = None
 ) -> AsyncIterator[tuple[Strategy, PriceOf]]:
     """Open a strategy as `open_strategy` does, with the prices of its summarizers."""
     if profile is None:
-        yield make_strategy(settings, local_summarizer()), _no_cost
+        # The built-in summarizer calls no model.
+        yield make_strategy(settings, local_summarizer()), lambda *_: 0.0
         return
     async with open_engine(gateway=gateway) as engine:
         roster = await engine.profiles.roster()
@@ -216,12 +199,6 @@ async def open_priced_strategy(
         yield strategy, roster.price
 
 
-def _is_set(settings: Settings, name: str) -> bool:
-    """Return True if a setting has a value that is not its default."""
-    source = settings.sources.get(name, CALL if name in settings.model_fields_set else "default")
-    return source != "default"
-
-
 def _make_strategy(
     name: str, settings: Settings, means: Summarizers, warnings: list[str]
 ) -> Strategy:
@@ -231,7 +208,8 @@ def _make_strategy(
     if name == NATIVE:
         general["prompt"] = settings.prompt
         # A style that is not set is chosen by the messages.
-        if _is_set(settings, "style"):
+        usual = CALL if "style" in settings.model_fields_set else "default"
+        if settings.sources.get("style", usual) != "default":
             general["style"] = settings.style
     values = {**general, **settings.strategy_config.get(name, {})}
     try:

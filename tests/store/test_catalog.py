@@ -7,25 +7,26 @@ from dataclasses import replace
 import pytest
 
 from enfold.errors import NotFoundError
-from enfold.records import ModelConfigRow, SessionRecord, UsageEvent
+from enfold.modelconfig import ModelConfig
+from enfold.records import SessionRecord, UsageEvent
 from enfold.store import Store, catalog, sessions
 
-GPT = ModelConfigRow("openai:gpt-5", 272_000, 128_000, 0.95, 2_000, "o200k_base", 1.0, "default")
-ODD = ModelConfigRow("local:a:b/c", 1, 0, 0.05, 0, "o200k_base", 1.18, "manual")
+GPT = ModelConfig("openai:gpt-5", 272_000, 128_000, 0.95, 2_000, "o200k_base", 1.0, "default")
+ODD = ModelConfig("local:a:b/c", 1, 0, 0.05, 0, "o200k_base", 1.18, "manual", ("threshold",))
 
 
 async def test_model_configs(store: Store) -> None:
     await store.write(catalog.add_model_configs, [GPT, ODD])
-    stored = await store.read(catalog.model_config, "openai:gpt-5")
-    assert stored is not None
-    assert stored.created_at == stored.last_updated > 0
-    assert replace(stored, created_at=0, last_updated=0) == GPT
-    edited = replace(GPT, max_input_tokens=100_000, source="manual")
+    assert await store.read(catalog.model_config, "openai:gpt-5") == GPT
+    assert await store.read(catalog.model_config, "local:a:b/c") == ODD
+    row = await store.read(lambda db: db.row("model_config", id="openai:gpt-5"))
+    assert row is not None
+    assert row["created_at"] == row["last_updated"] > 0
+    edited = replace(GPT, max_input=100_000, source="manual")
     await store.write(catalog.put_model_config, edited)
     await store.write(catalog.add_model_configs, [GPT])
     assert [
-        (each.id, each.max_input_tokens, each.source)
-        for each in await store.read(catalog.model_configs)
+        (each.id, each.max_input, each.source) for each in await store.read(catalog.model_configs)
     ] == [("local:a:b/c", 1, "manual"), ("openai:gpt-5", 100_000, "manual")]
     await store.write(catalog.delete_model_config, "local:a:b/c")
     assert await store.read(catalog.model_config, "local:a:b/c") is None

@@ -16,10 +16,10 @@ from enfold.engine import Engine
 from enfold.engine.activity import compare_costs
 from enfold.engine.profiles import ListedProfile
 from enfold.errors import ConfigError, GatewayError
+from enfold.jsontext import loads_or_text
 from enfold.llm.calls import Secret
 from enfold.llm.costs import NAMES, Prices
 from enfold.llm.providers import PROVIDERS
-from enfold.settings import parse_value
 from enfold.wiring import open_engine
 
 app = App(
@@ -140,7 +140,7 @@ async def add(
         "threshold": threshold,
         "prompt": None if prompt is None else open_input(prompt).text(),
         "condensing_profile": condensing_profile,
-        "settings": {k: parse_value(v) for k, v in _pairs(setting, "--setting")},
+        "settings": {k: loads_or_text(v) for k, v in _pairs(setting, "--setting")},
     }
     async with open_engine(db) as engine:
         profile = await engine.profiles.save(name, fields, replace=replace)

@@ -12,12 +12,11 @@ from enfold.cli.files import open_input, put_value
 from enfold.cli.screen import Db, Json, Out, put_json, put_table, say
 from enfold.engine import Engine
 from enfold.errors import ConfigError
-from enfold.jsontext import dump_text
+from enfold.jsontext import dump_text, loads_or_text
 from enfold.settings import (
     LEVELS,
     check,
     fields,
-    parse_value,
     renaming_note,
     setting_values,
 )
@@ -49,7 +48,7 @@ async def set_setting(
 ) -> None:
     """Set a setting for all sessions, in every process, from the next decision on."""
     async with open_engine(db) as engine:
-        await engine.set(name, parse_value(value))
+        await engine.set(name, loads_or_text(value))
         if note := renaming_note(name):
             say(note)
         await _show(engine, json=json, only=name)

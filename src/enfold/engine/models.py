@@ -12,8 +12,8 @@ from enfold.engine.state import PRESETS, find_preset
 from enfold.errors import ConfigError, NotFoundError
 from enfold.fields import DescribedModel, describe, described
 from enfold.llm.costs import detect, of_window
-from enfold.modelconfig import LARGEST, OWN_VALUES, ModelConfig, from_row, to_row
-from enfold.records import ModelConfigRow, SessionKey, SessionUpdate
+from enfold.modelconfig import LARGEST, OWN_VALUES, ModelConfig
+from enfold.records import SessionUpdate
 from enfold.store import catalog, sessions
 from enfold.store.database import Database
 from enfold.store.store import Store
@@ -95,14 +95,19 @@ class Models:
 
     async def all(self) -> tuple[ModelConfig, ...]:
         """Every config, by id."""
-        return tuple(map(from_row, await self._store.read(catalog.model_configs)))
+        return await self._store.read(catalog.model_configs)
 
     async def get(self, id: str) -> ModelConfig:
         """Return the config of `provider:model`; the limits of a new model are detected."""
-        row = await self._store.read(catalog.model_config, id)
-        if row is None:
-            row = await self._store.write(_add_or_read, to_row(detect(id)))
-        return from_row(row)
+
+        def add_or_read(db: Database) -> ModelConfig:
+            # Another one, such as a person's, may have been stored meanwhile.
+            detected = detect(id)
+            catalog.add_model_configs(db, [detected])
+            return catalog.model_config(db, id) or detected
+
+        stored = await self._store.read(catalog.model_config, id)
+        return await self._store.write(add_or_read) if stored is None else stored
 
     async def edit(self, id: str, **values: Any) -> ModelConfig:
         """Change some values of a config, or add a model."""
@@ -110,24 +115,22 @@ class Models:
         unknown = sorted(set(values) - set(names))
         if unknown:
             raise ConfigError(f"{unknown[0]!r} is not one of {', '.join(names)}")
-        row = await self._store.read(catalog.model_config, id)
-        current = detect(id) if row is None else from_row(row)
+        current = await self._store.read(catalog.model_config, id) or detect(id)
         own = tuple(name for name in OWN_VALUES if name in values or name in current.own)
         changed = replace(current, **values, source="manual", own=own)
         tokens.get(changed.tokenizer)  # which says so if there is none of that name
-        await self._store.write(catalog.put_model_config, to_row(changed))
+        await self._store.write(catalog.put_model_config, changed)
         return changed
 
     async def reset(self, id: str) -> ModelConfig:
         """Replace the config by the detected one."""
         detected = detect(id)
-        await self._store.write(catalog.put_model_config, to_row(detected))
+        await self._store.write(catalog.put_model_config, detected)
         return detected
 
     async def learn(self, id: str, window: int, max_output: int | None = None) -> ModelConfig:
         """Store the provider's limits of a model, except those that a person set."""
-        row = await self._store.read(catalog.model_config, id)
-        current = None if row is None else from_row(row)
+        current = await self._store.read(catalog.model_config, id)
         if current is not None and current.source == "manual":
             return current
         learned = of_window(id, window, max_output, "api")
@@ -135,7 +138,7 @@ class Models:
             learned = replace(
                 current, max_input=learned.max_input, max_output=learned.max_output, source="api"
             )
-        await self._store.write(catalog.put_model_config, to_row(learned))
+        await self._store.write(catalog.put_model_config, learned)
         return learned
 
     async def learn_limit(self, id: str, window: int) -> None:
@@ -149,12 +152,6 @@ class Models:
         await self._store.write(catalog.delete_model_config, id)
 
 
-def _add_or_read(db: Database, config: ModelConfigRow) -> ModelConfigRow:
-    """Add a config unless one was stored meanwhile, such as a person's; return the stored one."""
-    catalog.add_model_configs(db, [config])
-    return catalog.model_config(db, config.id) or config
-
-
 class Presets:
     """Presets by name: read, saved, deleted, applied."""
 
@@ -163,9 +160,14 @@ class Presets:
 
     async def all(self) -> tuple[Preset, ...]:
         """Return the built-in presets, then your own by name; a faulty one has its fault."""
+        found = [presets.get(name) for name in presets.BUILT_IN]
         saved = await self._store.read(catalog.settings, PRESETS)
-        own = (_read(name, value) for name, value in sorted(saved.items()))
-        return (*map(presets.get, presets.BUILT_IN), *own)
+        for name, value in sorted(saved.items()):
+            try:
+                found.append(presets.read(value))
+            except ConfigError as error:
+                found.append(Preset(name, "", "", fault=str(error)))
+        return tuple(found)
 
     async def get(self, name: str) -> Preset:
         """The preset of that name."""
@@ -174,16 +176,31 @@ class Presets:
     async def save(self, preset: Preset, *, replace: bool = False) -> Preset:
         """Keep a preset of your own, if need be in place of another of yours."""
         presets.check(preset)
+        name = preset.name
         if preset.is_built_in:
-            raise ConfigError(f"name: {preset.name!r} is built in; give yours another name")
-        await self._store.write(_save, preset, replace=replace)
+            raise ConfigError(f"name: {name!r} is built in; give yours another name")
+
+        def save(db: Database) -> None:
+            if not replace and name in catalog.settings(db, PRESETS):
+                raise ConfigError(
+                    f"name: there is a preset {name!r} already; replace it, or rename"
+                )
+            catalog.put_setting(db, PRESETS, name, preset.as_json())
+
+        await self._store.write(save)
         return preset
 
     async def delete(self, name: str) -> None:
         """Forget a preset of your own."""
         if name in presets.BUILT_IN:
             raise ConfigError(f"the preset {name!r} is built in and cannot be deleted")
-        await self._store.write(_delete, name)
+
+        def delete(db: Database) -> None:
+            if name not in catalog.settings(db, PRESETS):
+                raise NotFoundError(f"no preset {name!r} of yours")
+            catalog.delete_setting(db, PRESETS, name)
+
+        await self._store.write(delete)
 
     async def apply(self, name: str, session: Session | None = None) -> Preset:
         """Use a preset's strategy with its config, in one session or where nothing else is set.
@@ -191,46 +208,23 @@ class Presets:
         Both can be changed afterwards; the preset stays as it is.
         """
         preset = await self.get(name)
-        if session is None:
-            await self._store.write(_apply, preset)
-        else:
-            await self._store.write(_apply_to_session, session.key, preset)
+        key = None if session is None else session.key
+
+        def apply(db: Database) -> None:
+            if key is None:
+                given: Mapping[str, Any] = catalog.settings(db, "global")
+            else:
+                given = sessions.get(db, key).settings
+            # The configs of other strategies stay.
+            configs = {**given.get("strategy_config", {}), preset.strategy: dict(preset.config)}
+            if key is None:
+                catalog.put_setting(db, "global", "strategy", preset.strategy)
+                catalog.put_setting(db, "global", "strategy_config", configs)
+                catalog.delete_setting(db, "global", "preset")
+                return
+            settings = {**given, "strategy": preset.strategy, "strategy_config": configs}
+            settings.pop("preset", None)
+            sessions.update(db, key, SessionUpdate(settings=settings))
+
+        await self._store.write(apply)
         return preset
-
-
-def _read(name: str, value: Any) -> Preset:
-    try:
-        return presets.read(value)
-    except ConfigError as error:
-        return Preset(name, "", "", fault=str(error))
-
-
-def _save(db: Database, preset: Preset, *, replace: bool) -> None:
-    if not replace and preset.name in catalog.settings(db, PRESETS):
-        raise ConfigError(f"name: there is a preset {preset.name!r} already; replace it, or rename")
-    catalog.put_setting(db, PRESETS, preset.name, preset.as_json())
-
-
-def _delete(db: Database, name: str) -> None:
-    if name not in catalog.settings(db, PRESETS):
-        raise NotFoundError(f"no preset {name!r} of yours")
-    catalog.delete_setting(db, PRESETS, name)
-
-
-def _apply(db: Database, preset: Preset) -> None:
-    applied = _applied(catalog.settings(db, "global"), preset)
-    for name in ("strategy", "strategy_config"):
-        catalog.put_setting(db, "global", name, applied[name])
-    catalog.delete_setting(db, "global", "preset")
-
-
-def _apply_to_session(db: Database, key: SessionKey, preset: Preset) -> None:
-    applied = _applied(sessions.get(db, key).settings, preset)
-    sessions.update(db, key, SessionUpdate(settings=applied))
-
-
-def _applied(given: Mapping[str, Any], preset: Preset) -> dict[str, Any]:
-    """Settings with the preset's strategy and config; configs of other strategies stay."""
-    configs = {**given.get("strategy_config", {}), preset.strategy: dict(preset.config)}
-    others = {name: value for name, value in given.items() if name != "preset"}
-    return {**others, "strategy": preset.strategy, "strategy_config": configs}

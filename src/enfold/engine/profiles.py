@@ -36,8 +36,8 @@ from enfold.llm.profiles import (
 from enfold.llm.providers import PROVIDERS, provider
 from enfold.llm.summarizer import ModelSummarizer, PrefixSummarizer, cost_of_call
 from enfold.messages import Message, Text
-from enfold.modelconfig import ModelConfig, from_row, to_row
-from enfold.records import ProfileRow, UsageEvent
+from enfold.modelconfig import ModelConfig
+from enfold.records import UsageEvent
 from enfold.settings import Settings
 from enfold.store import catalog, sessions
 from enfold.store.database import Database
@@ -64,23 +64,21 @@ class StoredProfiles:
 
 def read_profiles(db: Database) -> StoredProfiles:
     """All profiles, with the means to call their models."""
-    profiles = {row.name: _profile(row) for row in catalog.profiles(db)}
-    ids = {id for each in profiles.values() if isinstance(each, Profile) for id in _models(each)}
-    rows = (catalog.model_config(db, id) for id in sorted(ids))
-    configs = {row.id: from_row(row) for row in rows if row is not None}
-    return StoredProfiles(profiles, catalog.settings(db, KEYS), configs)
-
-
-def _profile(row: ProfileRow) -> Profile | str:
-    try:
-        return read(row.name, row.fields, is_stored=True)
-    except ConfigError as error:
-        return f"it cannot be used: {error}"
-
-
-def _models(profile: Profile) -> tuple[str, ...]:
-    cheap = profile.cheap_model
-    return (profile.id,) if cheap is None else (profile.id, f"{profile.provider}:{cheap}")
+    profiles: dict[str, Profile | str] = {}
+    ids: set[str] = set()
+    for row in catalog.profiles(db):
+        try:
+            profile = read(row.name, row.fields, is_stored=True)
+        except ConfigError as error:
+            profiles[row.name] = f"it cannot be used: {error}"
+            continue
+        profiles[row.name] = profile
+        ids.add(profile.id)
+        if profile.cheap_model is not None:
+            ids.add(f"{profile.provider}:{profile.cheap_model}")
+    configs = [catalog.model_config(db, id) for id in sorted(ids)]
+    by_id = {config.id: config for config in configs if config is not None}
+    return StoredProfiles(profiles, catalog.settings(db, KEYS), by_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +165,14 @@ class Roster:
                 writers.append(self._writer(each, seconds))
             except ConfigError as error:
                 passed_over.append(f"{each.title}: {error}")
+
+        def input_price(writer: CandidateSummarizer) -> float:
+            """Return the price of a candidate's input; an unknown price is the highest."""
+            found = writer.summarizer.prices
+            return inf if found is None or found.input is None else found.input
+
         if is_cheapest_first:
-            writers.sort(key=_input_price)
+            writers.sort(key=input_price)
         return SummarizerChain(writers, passed_over)
 
     def _writer(self, candidate: SummarizerCandidate, seconds: float) -> CandidateSummarizer:
@@ -197,29 +201,10 @@ class Roster:
         self.known_prices[name] = model_prices
 
         def keep_account(usage: CallUsage, cost: float | None) -> None:
-            self.used.append(_event(profile, connection, usage, cost))
+            event = UsageEvent.of("summary", usage, cost, model=connection.name, profile=profile)
+            self.used.append(event)
 
         return ModelSummarizer(gateway, connection, config, name, model_prices, keep_account)
-
-
-def _input_price(writer: CandidateSummarizer) -> float:
-    """Return the price of a candidate's input; an unknown price is the highest."""
-    found = writer.summarizer.prices
-    return inf if found is None or found.input is None else found.input
-
-
-def _event(
-    profile: str | None, connection: Connection, usage: CallUsage, cost: float | None
-) -> UsageEvent:
-    return UsageEvent(
-        kind="summary",
-        profile=profile,
-        model=connection.name,
-        input_tokens=usage.input_tokens,
-        cached_tokens=usage.cache_read_tokens,
-        output_tokens=usage.output_tokens,
-        cost=cost,
-    )
 
 
 _QUESTION = "Answer with the single word: ready"
@@ -475,9 +460,9 @@ class Profiles:
         It is asked through a profile of that model, if there is one. If it does not answer in time,
         the limits that are known without it are stored.
         """
-        row = await self._store.read(catalog.model_config, id)
-        if row is not None:
-            return from_row(row)
+        config = await self._store.read(catalog.model_config, id)
+        if config is not None:
+            return config
         stored = (await self._store.read(read_profiles)).profiles
         for name, profile in stored.items() if self._asks_limits else ():
             if isinstance(profile, Profile) and profile.id == id:
@@ -523,9 +508,8 @@ def _save(db: Database, profile: Profile, limits: Mapping[str, int], *, replace:
         raise ConfigError(f"condensing_profile: there is no profile {condensing!r}")
     catalog.put_profile(db, profile.name, profile.as_json())
     if limits:
-        row = catalog.model_config(db, profile.id)
-        current = detect(profile.id) if row is None else from_row(row)
-        catalog.put_model_config(db, to_row(current.stating(**limits)))
+        current = catalog.model_config(db, profile.id) or detect(profile.id)
+        catalog.put_model_config(db, current.stating(**limits))
 
 
 def _uses(db: Database, name: str) -> ProfileUses:

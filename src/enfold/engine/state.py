@@ -36,7 +36,7 @@ from enfold.messages import (
     ToolCall,
     ToolResult,
 )
-from enfold.modelconfig import ModelConfig, from_row
+from enfold.modelconfig import ModelConfig
 from enfold.receipt import RestorableBy
 from enfold.records import (
     POINTS_TO,
@@ -545,8 +545,7 @@ def _model_in(fields: Mapping[str, Any]) -> str | None:
 
 def model_of(db: Database, id: str) -> ModelConfig | None:
     """Return the model's stored config, or None."""
-    row = catalog.model_config(db, id)
-    return from_row(row) if row is not None else None
+    return catalog.model_config(db, id)
 
 
 def decide_for(

@@ -153,12 +153,6 @@ async def write_title(session: Session, answerer: Answerer) -> str | None:
     return title
 
 
-async def _prepare(session: Session, answerer: Answerer, settings: Mapping[str, Any]) -> Prepared:
-    """Return the view. Settings of this turn alone cannot hold for a later compression."""
-    wait = True if settings else None
-    return await session.prepare(system=answerer.system, wait=wait, **settings)
-
-
 async def unanswered(session: Session) -> StoredMessage | None:
     """Return the last user message if it has no answer yet."""
     last = await session.history(limit=1)
@@ -172,14 +166,18 @@ async def _answer(
     listen: Listener,
     settings: Mapping[str, Any],
 ) -> Answer:
-    prepared = await _prepare(session, answerer, settings)
+    # Settings of this turn alone cannot hold for a later compression.
+    wait = True if settings else None
+    prepared = await session.prepare(system=answerer.system, wait=wait, **settings)
     listen(prepared)
     started = perf_counter()
     received = _Received(listen)
     try:
         reply = await _receive(prepared, answerer, received)
     except asyncio.CancelledError:
-        await _keep_interrupted(session, question, "".join(received.pieces))
+        if (text := "".join(received.pieces)).strip():
+            partial = {"role": "assistant", "content": text, INTERRUPTED: True}
+            await _to_its_end(session.append(partial, after=question, dialect="enfold"))
         raise
     except ContextOverflowError as error:
         if error.window is not None:
@@ -194,29 +192,21 @@ async def _answer(
 
 
 async def _receive(prepared: Prepared, answerer: Answerer, received: _Received) -> ModelReply:
-    dialect = dialect_of(answerer.connection.provider)
+    """Return the reply; raise `BadReplyError` if it has no text or calls a tool."""
+    dialect, model = dialect_of(answerer.connection.provider), answerer.connection.name
     call = Call(prepared.view.messages_for(dialect), system=answerer.system or None)
     async with aclosing(answerer.gateway.stream(answerer.connection, call)) as items:
         async for item in items:
-            if isinstance(item, ModelReply):
-                return _checked(item, answerer.connection)
-            received.take(item)
-    raise BadReplyError(f"{answerer.connection.name} ended its answer without completing it")
-
-
-def _checked(reply: ModelReply, connection: Connection) -> ModelReply:
-    """Return the reply; raise `BadReplyError` if it has no text or calls a tool."""
-    if any(isinstance(part, ToolCall) for part in reply.message.parts):
-        raise BadReplyError(f"{connection.name} called a tool, and none was offered; ask again")
-    if not text_of(reply.message.parts).strip():
-        raise BadReplyError(f"{connection.name} returned an empty answer; ask again")
-    return reply
-
-
-async def _keep_interrupted(session: Session, question: str, text: str) -> None:
-    if text.strip():
-        partial = {"role": "assistant", "content": text, INTERRUPTED: True}
-        await _to_its_end(session.append(partial, after=question, dialect="enfold"))
+            if not isinstance(item, ModelReply):
+                received.take(item)
+                continue
+            parts = item.message.parts
+            if any(isinstance(part, ToolCall) for part in parts):
+                raise BadReplyError(f"{model} called a tool, and none was offered; ask again")
+            if not text_of(parts).strip():
+                raise BadReplyError(f"{model} returned an empty answer; ask again")
+            return item
+    raise BadReplyError(f"{model} ended its answer without completing it")
 
 
 def is_interrupted(message: Message) -> bool:
@@ -228,16 +218,9 @@ async def _record_usage(
     session: Session, stored: str | None, reply: ModelReply, answerer: Answerer, cost: float | None
 ) -> None:
     """Record the usage of an answer, or of a title, which is no message."""
-    used = UsageEvent(
-        kind="title" if stored is None else "reply",
-        profile=answerer.profile,
-        model=answerer.connection.name,
-        input_tokens=reply.usage.input_tokens,
-        cached_tokens=reply.usage.cache_read_tokens,
-        output_tokens=reply.usage.output_tokens,
-        cost=cost,
-        message_id=stored,
-    )
+    kind = "title" if stored is None else "reply"
+    model, profile = answerer.connection.name, answerer.profile
+    used = UsageEvent.of(kind, reply.usage, cost, model=model, profile=profile, message_id=stored)
     await session.record_usage(used)
 
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import fields
 from typing import Any, Literal
 
-from enfold.errors import InputError, NotFoundError
-from enfold.jsontext import dump_text, loads
+from enfold.errors import NotFoundError
+from enfold.jsontext import dump_text, loads_or_text
+from enfold.modelconfig import OWN_VALUES, ModelConfig
 from enfold.records import (
     KEY_NAMESPACE,
     KEY_NAMESPACES_END,
     CompressionRow,
     DailyFailures,
     DailyUsage,
-    ModelConfigRow,
     ProfileRow,
     SessionKey,
     UsageEvent,
@@ -26,23 +26,28 @@ from enfold.text.words import storable
 _OF_USAGE = tuple(field.name for field in fields(UsageEvent))
 
 
-def model_configs(db: Database) -> tuple[ModelConfigRow, ...]:
+def model_configs(db: Database) -> tuple[ModelConfig, ...]:
     """Return all model configs by id."""
-    return tuple(ModelConfigRow(**row) for row in db.rows("model_configs"))
+    return tuple(map(_model_config, db.rows("model_configs")))
 
 
-def model_config(db: Database, id: str) -> ModelConfigRow | None:
+def has_model_configs(db: Database) -> bool:
+    """Return True if there is a model config."""
+    return bool(db.rows("model_configs"))
+
+
+def model_config(db: Database, id: str) -> ModelConfig | None:
     """Return the config of a model, `provider:model`, or None."""
     row = db.row("model_config", id=id)
-    return ModelConfigRow(**row) if row else None
+    return _model_config(row) if row else None
 
 
-def put_model_config(db: Database, config: ModelConfigRow) -> None:
+def put_model_config(db: Database, config: ModelConfig) -> None:
     """Write a model config, in place of the one with its id."""
     db.change("put_model_config", **_model_params(db, config))
 
 
-def add_model_configs(db: Database, configs: Iterable[ModelConfigRow]) -> None:
+def add_model_configs(db: Database, configs: Iterable[ModelConfig]) -> None:
     """Write the model configs whose ids are new; existing ones stay as they are."""
     db.change_many("add_model_config", [_model_params(db, config) for config in configs])
 
@@ -77,7 +82,8 @@ def delete_profile(db: Database, name: str) -> None:
 
 def settings(db: Database, scope: str) -> dict[str, Any]:
     """Return the settings of a scope."""
-    return {row["key"]: _value(row["value"]) for row in db.rows("settings", scope=scope)}
+    # A value that is not JSON stays a text, which is refused where the setting is checked.
+    return {row["key"]: loads_or_text(row["value"]) for row in db.rows("settings", scope=scope)}
 
 
 def put_setting(db: Database, scope: str, key: str, value: Any) -> None:
@@ -123,24 +129,34 @@ def usage_of_namespace(db: Database, namespace: str, *, since: int = 0) -> list[
     return [UsageTotal(**row) for row in rows]
 
 
-def _model_params(db: Database, config: ModelConfigRow) -> dict[str, Any]:
-    provider, _, model = config.id.partition(":")
-    values = asdict(config)
-    del values["created_at"], values["last_updated"]
-    return {**values, "provider": provider, "model": model, "now": db.now()}
+_MODEL_COLUMNS = {
+    "id": "id",
+    "max_input": "max_input_tokens",
+    "max_output": "max_output_tokens",
+    "threshold": "default_compression_threshold",
+    "retention_tokens": "recommended_retention_tokens",
+    "tokenizer": "tokenizer",
+    "correction": "correction",
+    "source": "source",
+}
+"""The fields of a model config and their columns."""
 
 
-def _value(text: str) -> Any:
-    """Return a stored JSON value, or the text itself if it is not JSON: a check refuses that."""
-    try:
-        return loads(text)
-    except InputError:
-        return text
+def _model_config(row: Row) -> ModelConfig:
+    names = row["own_values"].split()
+    own = tuple(name for name in OWN_VALUES if name in names)
+    return ModelConfig(**{name: row[column] for name, column in _MODEL_COLUMNS.items()}, own=own)
+
+
+def _model_params(db: Database, config: ModelConfig) -> dict[str, Any]:
+    values = {column: getattr(config, name) for name, column in _MODEL_COLUMNS.items()}
+    named = {"provider": config.provider, "model": config.model}
+    return {**values, **named, "own_values": " ".join(config.own), "now": db.now()}
 
 
 def _profile(row: Row) -> ProfileRow:
     """Return a profile; if its fields cannot be read it has none, and says what is missing."""
-    fields = _value(row["fields"])
+    fields = loads_or_text(row["fields"])
     return ProfileRow(**{**dict(row), "fields": fields if isinstance(fields, dict) else {}})
 
 

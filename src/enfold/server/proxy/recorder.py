@@ -150,13 +150,11 @@ class ProxiedCall:
         name = self.session
         if name is None and history is not None:
             name = history.session_name(self.namespace)
-        return UsageEvent(
-            kind="reply",
+        return UsageEvent.of(
+            "reply",
+            usage,
+            cost_of_call(usage, prices_of(self.model)),
             model=self.model,
-            input_tokens=usage.input_tokens,
-            cached_tokens=usage.cache_read_tokens,
-            output_tokens=usage.output_tokens,
-            cost=cost_of_call(usage, prices_of(self.model)),
             message_id=None if history is None else history.ids[-1],
             namespace=self.namespace,
             session_name=name,
