@@ -72,7 +72,13 @@ class AccessRegistry:
 
     async def namespaces(self, *, limit: int = 50, after: str = "") -> list[Namespace]:
         """Return namespaces with sessions, by name, without the command line's."""
-        return await self._store.read(_read_namespaces, limit, after)
+
+        def read(db: Database) -> list[Namespace]:
+            names = {row.namespace: row.name for row in access.tokens(db)}
+            found = sessions.namespaces(db, limit=limit, after=after)
+            return [Namespace(name, number, names.get(name)) for name, number in found]
+
+        return await self._store.read(read)
 
     async def list_client_sessions(self) -> None:
         """List older sessions of proxy clients without a token in the owner's namespace."""
@@ -99,12 +105,18 @@ class AccessRegistry:
         return number
 
     async def log(self, entry: AuditDraft) -> None:
-        """Write an audit entry.
+        """Write an audit entry, and delete some of those that are too old.
 
         The action has already happened, so a log that cannot be written is only reported.
         """
+
+        def write(db: Database) -> None:
+            access.log(db, entry)
+            days = read_settings(db, self._static_settings).audit_days
+            access.forget(db, before=db.now() - days * _DAY)
+
         try:
-            await self._store.append(_write_entry, self._static_settings, entry)
+            await self._store.append(write)
         except StoreError as error:
             _log.error("the audit log could not be written: %s", error)
 
@@ -113,16 +125,3 @@ class AccessRegistry:
     ) -> tuple[AuditEntry, ...]:
         """Return audit entries of a namespace, newest first."""
         return await self._store.read(access.logged, namespace, limit=limit, before=before)
-
-
-def _read_namespaces(db: Database, limit: int, after: str) -> list[Namespace]:
-    names = {row.namespace: row.name for row in access.tokens(db)}
-    found = sessions.namespaces(db, limit=limit, after=after)
-    return [Namespace(name, number, names.get(name)) for name, number in found]
-
-
-def _write_entry(db: Database, static_settings: Sequence[SettingsLevel], entry: AuditDraft) -> None:
-    """Write one entry and delete some of those that are too old."""
-    access.log(db, entry)
-    days = read_settings(db, static_settings).audit_days
-    access.forget(db, before=db.now() - days * _DAY)

@@ -9,7 +9,7 @@ subtracted. A model without a known price saves an unknown amount.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 from enfold.amounts import dollars, number
 from enfold.engine.engine import Engine
 from enfold.engine.session import Session
-from enfold.engine.state import VARIANT, message_of
+from enfold.engine.state import VARIANT, message_of, model_in
 from enfold.jsontext import loads
 from enfold.llm.costs import Figures, Prices, compare, prices, recommend
 from enfold.llm.profiles import cost_candidates
@@ -428,18 +428,27 @@ async def read_activity(engine: Engine, namespace: str = "", *, since: int = 0) 
     def read(db: Database) -> Activity:
         models = {row.name: row.fields for row in catalog.profiles(db)}
         price_of: dict[str, Prices | None] = {}
-        savings = tuple(
-            _saving(each, models, settings.model, price_of)
-            for each in catalog.compressions(db, namespace, since=since)
-        )
+        recalls: list[KeptText] = []
+        for row in catalog.latest_since(db, "recalls", namespace, since=since, limit=LATEST):
+            text = shorten_title(row["question"])
+            recalls.append(KeptText(row["session"], row["title"], text, row["created_at"]))
+        pins: list[KeptText] = []
+        for row in catalog.latest_since(db, "pins", namespace, since=since, limit=LATEST):
+            found = tree.get(db, SessionKey(row["key"]), row["message"])
+            text = shorten_title(text_of(message_of(found).parts))
+            at = row["created_at"]
+            pins.append(KeptText(row["session"], row["title"], text, at, found.depth))
         return Activity(
-            savings,
+            tuple(
+                _saving(each, models, settings.model, price_of)
+                for each in catalog.compressions(db, namespace, since=since)
+            ),
             tuple(catalog.usage_by_day(db, namespace, since=since)),
             tuple(catalog.failures_by_day(db, namespace, since=since)),
             catalog.count_since(db, "recalls", namespace, since=since),
             catalog.count_since(db, "pins", namespace, since=since),
-            tuple(_latest_recalls(db, namespace, since)),
-            tuple(_latest_pins(db, namespace, since)),
+            tuple(recalls),
+            tuple(pins),
         )
 
     return await engine.store.read(read)
@@ -468,7 +477,7 @@ def _saving(
     price_of: dict[str, Prices | None],
 ) -> Saving:
     fields = profiles.get(row.profile or "", {})
-    model = row.model or _model_in(fields) or usual
+    model = row.model or model_in(fields) or usual
     if model not in price_of:
         provider, _, name = model.partition(":")
         price_of[model] = prices(provider, name, fields.get("prices"))
@@ -503,25 +512,6 @@ def _dollars(found: Prices | None, row: CompressionRow, spared: int) -> float | 
     price = share * cached + (1 - share) * found.input
     discarded = row.tokens_after * share * (found.input - cached)
     return (spared * price - discarded) / _A_MILLION
-
-
-def _latest_pins(db: Database, namespace: str, since: int) -> Iterator[KeptText]:
-    for row in catalog.latest_since(db, "pins", namespace, since=since, limit=LATEST):
-        found = tree.get(db, SessionKey(row["key"]), row["message"])
-        text = shorten_title(text_of(message_of(found).parts))
-        yield KeptText(row["session"], row["title"], text, row["created_at"], found.depth)
-
-
-def _latest_recalls(db: Database, namespace: str, since: int) -> Iterator[KeptText]:
-    for row in catalog.latest_since(db, "recalls", namespace, since=since, limit=LATEST):
-        text = shorten_title(row["question"])
-        yield KeptText(row["session"], row["title"], text, row["created_at"])
-
-
-def _model_in(fields: Mapping[str, Any]) -> str | None:
-    if "provider" in fields and "model" in fields:
-        return f"{fields['provider']}:{fields['model']}"
-    return None
 
 
 def _totals(savings: Iterable[Saving], key: Callable[[Saving], Any]) -> dict[Any, Total]:

@@ -18,7 +18,6 @@ from enfold.messages import Message, Text
 from enfold.receipt import Receipt, RestorableBy, make_receipt
 from enfold.records import Edit, SessionKey, StoredMessage
 from enfold.store import snapshots, tree
-from enfold.store import snapshots as views
 from enfold.store.database import Database
 
 
@@ -169,7 +168,11 @@ def read_comparison(db: Database, key: SessionKey, id: str) -> Comparison:
     originals = {row.id: message_of(row) for row in rows}
     base = base_of(db, key, snapshot)
     before, after = shown_by(db, key, base, originals), shown_by(db, key, snapshot, originals)
-    pairs = tuple(_pairs(rows, originals, before, after))
+    pairs = tuple(
+        Pair(row.id, row.depth, originals[row.id], before.get(row.id), after.get(row.id))
+        for row in rows
+        if row.id in before or row.id in after
+    )
     grouped = groupby(pairs, key=lambda pair: pair.change)
     return Comparison(
         snapshot,
@@ -177,17 +180,6 @@ def read_comparison(db: Database, key: SessionKey, id: str) -> Comparison:
         tuple(MessageRun(change, tuple(found)) for change, found in grouped),
         earlier=len(rows) - len(pairs),
     )
-
-
-def _pairs(
-    rows: tuple[records.StoredMessage, ...],
-    originals: Mapping[str, Message],
-    before: Mapping[str, Message],
-    after: Mapping[str, Message],
-) -> Iterator[Pair]:
-    for row in rows:
-        if row.id in before or row.id in after:
-            yield Pair(row.id, row.depth, originals[row.id], before.get(row.id), after.get(row.id))
 
 
 MessageState: TypeAlias = Literal["shown", "shortened", "summarized"]
@@ -223,7 +215,7 @@ def read_message_places(
     snapshot = snapshots.applicable(db, key, tip, share_across_branches=shared)
     if snapshot is None:
         return MessagePlaces()
-    entries = views.entries(db, snapshot)
+    entries = snapshots.entries(db, snapshot)
     return MessagePlaces(
         snapshot.id,
         snapshot.cutoff_depth or 0,

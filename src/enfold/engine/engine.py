@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 from enfold import records
@@ -12,7 +12,7 @@ from enfold import settings as known_settings
 from enfold.engine.access import AccessRegistry
 from enfold.engine.models import Models, Presets
 from enfold.engine.profiles import Profiles
-from enfold.engine.recognition import Responses
+from enfold.engine.recognition import Responses, add_named_usage
 from enfold.engine.session import Session
 from enfold.engine.state import (
     CallOptions,
@@ -84,10 +84,18 @@ class Engine:
         if profile is not None:
             await self.profiles.require(profile)
         wanted = SessionUpdate(title=title, profile=profile, model=model)
-        record = await self.store.write(_find_or_create, namespace, id, wanted)
-        if _differs(record, wanted):
-            record = await self.store.write(sessions.update, record.key, wanted)
-        return Session(self, record)
+
+        def open_session(db: Database) -> records.SessionRecord:
+            found = sessions.find_listed(db, namespace, id)
+            record = found or sessions.get_or_create(db, namespace, id, wanted)
+            is_same = (
+                title in {None, record.title}
+                and profile in {None, record.profile}
+                and model in {None, record.model}
+            )
+            return record if is_same else sessions.update(db, record.key, wanted)
+
+        return Session(self, await self.store.write(open_session))
 
     async def find(self, id: str, *, namespace: str = "") -> Session:
         """The session of that name, which must exist."""
@@ -101,8 +109,14 @@ class Engine:
 
         In the owner's namespace the sessions of all clients without an access token are looked at.
         """
-        found = await self.store.read(_of_client, namespace, client_session)
-        return Session(self, found) if found is not None else None
+        spaces = [namespace] if namespace else [namespace, records.KEY_NAMESPACE]
+
+        def read(db: Database) -> records.SessionRecord | None:
+            found = [sessions.of_client(db, space, client_session) for space in spaces]
+            return max(chain.from_iterable(found), key=lambda each: each.depth, default=None)
+
+        record = await self.store.read(read)
+        return Session(self, record) if record is not None else None
 
     async def sessions(
         self,
@@ -141,11 +155,18 @@ class Engine:
 
         An event that names a session by `session_name` counts for that session, if it exists.
         """
-        await self.store.write(_add_usage, tuple(events))
+        await self.store.write(add_named_usage, tuple(events))
 
     async def is_first_time(self, scope: str, key: str) -> bool:
         """Return True at the first call with a key, and False ever after, in any process."""
-        return await self.store.write(_is_first_time, scope, key)
+
+        def mark(db: Database) -> bool:
+            if key in catalog.settings(db, scope):
+                return False
+            catalog.put_setting(db, scope, key, value=True)
+            return True
+
+        return await self.store.write(mark)
 
     async def prompt(self, profile: str | None = None) -> Prompt:
         """Return the prompt for summaries, of a profile or the general one."""
@@ -159,58 +180,17 @@ class Engine:
 
     async def change_settings(self, changes: Mapping[str, Any]) -> None:
         """Set several settings for all sessions; if one value is wrong, none is set."""
-        await self.store.write(_change_settings, changes)
 
+        def write(db: Database) -> None:
+            check_changes(db, changes)
+            stored = catalog.settings(db, "global")
+            for name, value in known_settings.change(stored, changes).items():
+                if value is None:
+                    catalog.delete_setting(db, "global", name)
+                elif value != stored.get(name):
+                    catalog.put_setting(db, "global", name, value)
 
-def _change_settings(db: Database, changes: Mapping[str, Any]) -> None:
-    check_changes(db, changes)
-    stored = catalog.settings(db, "global")
-    for name, value in known_settings.change(stored, changes).items():
-        if value is None:
-            catalog.delete_setting(db, "global", name)
-        elif value != stored.get(name):
-            catalog.put_setting(db, "global", name, value)
-
-
-def _find_or_create(
-    db: Database, namespace: str, id: str, wanted: SessionUpdate
-) -> records.SessionRecord:
-    found = sessions.find_listed(db, namespace, id)
-    return found or sessions.get_or_create(db, namespace, id, wanted)
-
-
-def _of_client(db: Database, namespace: str, client_session: str) -> records.SessionRecord | None:
-    spaces = [namespace] if namespace else [namespace, records.KEY_NAMESPACE]
-    found = [each for space in spaces for each in sessions.of_client(db, space, client_session)]
-    return max(found, key=lambda each: each.depth, default=None)
-
-
-def _differs(record: records.SessionRecord, wanted: SessionUpdate) -> bool:
-    return any(
-        value is not None and value != getattr(record, name)
-        for name, value in (
-            ("title", wanted.title),
-            ("profile", wanted.profile),
-            ("model", wanted.model),
-        )
-    )
-
-
-def _add_usage(db: Database, events: Sequence[records.UsageEvent]) -> None:
-    names = {(each.namespace or "", each.session_name or "") for each in events}
-    found = {(space, name): sessions.find(db, space, name) for space, name in names if name}
-    claimed = []
-    for each in events:
-        session = found.get((each.namespace or "", each.session_name or ""))
-        claimed.append(each if session is None else replace(each, session=session.key))
-    catalog.add_usage(db, claimed)
-
-
-def _is_first_time(db: Database, scope: str, key: str) -> bool:
-    if key in catalog.settings(db, scope):
-        return False
-    catalog.put_setting(db, scope, key, value=True)
-    return True
+        await self.store.write(write)
 
 
 async def compress_queued(engine: Engine, entries: Sequence[OutboxEntry]) -> None:

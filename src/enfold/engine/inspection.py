@@ -96,7 +96,15 @@ class TranscriptPage:
 
 async def read_version(engine: Engine, session: Session) -> SessionVersion:
     """Return the version of a session; it changes with everything that a transcript shows."""
-    return await engine.store.read(_version, session.key, engine.static_settings)
+
+    def read(db: Database) -> SessionVersion:
+        stored = sessions.get(db, session.key)
+        settings = read_session_settings(db, session.key, engine.static_settings)
+        shared = settings.share_across_branches
+        snapshot = snapshots.applicable(db, session.key, share_across_branches=shared)
+        return stored.updated_at, stored.tip, snapshot.id if snapshot is not None else None
+
+    return await engine.store.read(read)
 
 
 async def read_page(
@@ -129,7 +137,15 @@ async def estimate_unstored(
 
 async def find_tip(engine: Engine, session: Session, message: str) -> str:
     """Return the tip of the newest branch that contains a message."""
-    return await engine.store.read(_tip_below, session.key, message)
+
+    def read(db: Database) -> str:
+        wanted = tree.require(db, session.key, message).key
+        for branch in reversed(tree.branches(db, session.key)):
+            if tree.on_path(db, tree.require(db, session.key, branch.tip).key, [wanted]):
+                return branch.tip
+        return message
+
+    return await engine.store.read(read)
 
 
 async def read_messages(
@@ -143,7 +159,19 @@ async def read_summarized(
     engine: Engine, session: Session, snapshot: Snapshot
 ) -> tuple[StoredMessage, ...]:
     """Return the messages that a snapshot summarized, without those that its view still shows."""
-    return await engine.store.read(_summarized, session.key, snapshot)
+    reach = snapshot.content["messageRange"]
+    ends = [(reach["firstMessageId"], reach["lastMessageId"])]
+
+    def read(db: Database) -> tuple[StoredMessage, ...]:
+        (rows,) = tree.segments(db, session.key, ends)
+        shown = {
+            entry.message if isinstance(entry, Edit) else entry.id
+            for entry in snapshots.entries(db, snapshot)
+            if not isinstance(entry, SummaryPlace)
+        }
+        return tuple(row for row in rows if row.id not in shown)
+
+    return await engine.store.read(read)
 
 
 async def read_placement(engine: Engine, session: Session) -> MessagePlaces:
@@ -171,13 +199,6 @@ async def read_threshold(engine: Engine, session: Session | None = None) -> Effe
     return await engine.store.read(read_effective, engine.static_settings, key)
 
 
-def _version(db: Database, key: SessionKey, levels: Sequence[SettingsLevel]) -> SessionVersion:
-    session = sessions.get(db, key)
-    share = read_session_settings(db, key, levels).share_across_branches
-    snapshot = snapshots.applicable(db, key, share_across_branches=share)
-    return session.updated_at, session.tip, snapshot.id if snapshot is not None else None
-
-
 def _page(
     db: Database,
     key: SessionKey,
@@ -196,7 +217,12 @@ def _page(
     earlier = PageMark(first) if first > cutoff + 1 else None
     if earlier is None and snapshot is not None:
         # All messages after the cutoff are read; the rest of the page comes from the snapshot.
-        shown = _shown(db, snapshot)
+        # One without a summary comes before its entries.
+        entries = snapshots.entries(db, snapshot)
+        shown: list[PageItem] = [
+            snapshot if isinstance(entry, SummaryPlace) else entry for entry in entries
+        ]
+        shown = shown if snapshot in shown else [snapshot, *shown]
         until = before.entry if before is not None and before.entry is not None else len(shown)
         start = max(0, until - max(0, limit - len(rows)))
         head = shown[start:until]
@@ -212,26 +238,6 @@ def _page(
         earlier=earlier,
         snapshot=snapshot,
     )
-
-
-def _shown(db: Database, snapshot: Snapshot) -> list[PageItem]:
-    """Return the entries of a snapshot; one without a summary comes before its entries."""
-    entries = snapshots.entries(db, snapshot)
-    shown: list[PageItem] = [
-        snapshot if isinstance(entry, SummaryPlace) else entry for entry in entries
-    ]
-    return shown if snapshot in shown else [snapshot, *shown]
-
-
-def _summarized(db: Database, key: SessionKey, snapshot: Snapshot) -> tuple[StoredMessage, ...]:
-    reach = snapshot.content["messageRange"]
-    (rows,) = tree.segments(db, key, [(reach["firstMessageId"], reach["lastMessageId"])])
-    shown = {
-        entry.message if isinstance(entry, Edit) else entry.id
-        for entry in snapshots.entries(db, snapshot)
-        if not isinstance(entry, SummaryPlace)
-    }
-    return tuple(row for row in rows if row.id not in shown)
 
 
 def _siblings(
@@ -253,11 +259,3 @@ def _is_answer(db: Database, key: SessionKey, item: PageItem) -> bool:
     if not isinstance(item, StoredMessage) or item.role != "assistant" or item.parent is None:
         return False
     return tree.get(db, key, item.parent).role == "user"
-
-
-def _tip_below(db: Database, key: SessionKey, message: str) -> str:
-    wanted = tree.require(db, key, message).key
-    for branch in reversed(tree.branches(db, key)):
-        if tree.on_path(db, tree.require(db, key, branch.tip).key, [wanted]):
-            return branch.tip
-    return message

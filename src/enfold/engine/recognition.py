@@ -8,7 +8,7 @@ share does. Responses that later requests continue from are stored with their se
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from time import monotonic
@@ -29,18 +29,16 @@ from enfold.engine.state import (
 from enfold.identity import chain, content_hash
 from enfold.messages import Message, Role
 from enfold.modelconfig import ModelConfig
+from enfold.records import Exchange, SessionKey, StoredMessage, StoredResponse, UsageEvent
 from enfold.settings import Settings
 from enfold.store import catalog, responses, sessions, snapshots, tree
 from enfold.store.database import Database
+from enfold.store.store import Store
 from enfold.text.harness import person_text
 from enfold.tokens.apart import count_apart
 
 if TYPE_CHECKING:
     from enfold.engine.engine import Engine
-from collections.abc import Mapping
-
-from enfold.records import Exchange, SessionKey, StoredMessage, StoredResponse
-from enfold.store.store import Store
 
 _CACHE_SECONDS = 1.0
 """Seconds until changes by another process are noticed. Changes by this process apply at once."""
@@ -245,9 +243,9 @@ class ProxiedConversations:
             return None
         return Session(self._engine, recognised.session, recognised.tip)
 
-    async def add_usage(self, events: Sequence[records.UsageEvent]) -> None:
+    async def add_usage(self, events: Sequence[UsageEvent]) -> None:
         """Record the usage of calls, each in the session that it names, if that exists."""
-        await self._store.append(add_proxied_usage, events)
+        await self._store.append(add_named_usage, events)
 
 
 def title_of(messages: Iterable[Message]) -> str | None:
@@ -257,14 +255,6 @@ def title_of(messages: Iterable[Message]) -> str | None:
             title = " ".join(words[:_TITLE_WORDS])
             return title if len(title) <= _TITLE_LENGTH else f"{title[: _TITLE_LENGTH - 1]}…"
     return None
-
-
-def _has_chosen_window(settings: Settings) -> bool:
-    """Return True if a person set the window, not the proxy for a client."""
-    is_clients = settings.sources.get("window") == "session"
-    return settings.window is not None and not (
-        is_clients and settings.window in CLIENT_WINDOWS.values()
-    )
 
 
 _Recorded: TypeAlias = tuple[records.SessionRecord, str | None]
@@ -279,29 +269,30 @@ def _record_all(
     order = sorted(
         range(len(counted)), key=lambda at: (counted[at][0].namespace, counted[at][0].name)
     )
-    recorded = {at: _record(db, *counted[at]) for at in order}
+    recorded: dict[int, _Recorded] = {}
+    for at in order:
+        given, new = counted[at]
+        session = _open_for_recording(db, given)
+        tip = given.recognised.tip
+        after = records.CURRENT_TIP if given.is_at_tip else tip or records.ROOT
+        rows = tree.append(db, session.key, new, after, forward_only=True) if new else ()
+        recorded[at] = session, rows[-1].id if rows else tip
     return [recorded[at] for at in range(len(counted))]
 
 
-def _record(db: Database, given: Recording, new: Sequence[records.MessageDraft]) -> _Recorded:
-    """Append messages to the session, which may be new; return it and its last message."""
-    recognised = given.recognised
-    values, settings = given.session_values(), recognised.settings
-    session = _open_for_recording(db, given.namespace, given.name, values, settings)
-    after = records.CURRENT_TIP if given.is_at_tip else recognised.tip or records.ROOT
-    rows = tree.append(db, session.key, new, after, forward_only=True) if new else ()
-    return session, rows[-1].id if rows else recognised.tip
-
-
-def _open_for_recording(
-    db: Database, namespace: str, name: str, values: records.SessionUpdate, settings: Settings
-) -> records.SessionRecord:
-    """Return the session with these values; its title and a window that a person set stay."""
-    session = sessions.get_or_create(db, namespace, name, replace(values, settings={}))
+def _open_for_recording(db: Database, given: Recording) -> records.SessionRecord:
+    """Return the session, which may be new; its title and a window that a person set stay."""
+    values, settings = given.session_values(), given.recognised.settings
+    new = replace(values, settings={})
+    session = sessions.get_or_create(db, given.namespace, given.name, new)
     title = None if session.title else values.title
     stored = {key: value for key, value in session.settings.items() if key != "window"}
     stored |= values.settings or {}
-    if _has_chosen_window(settings):
+    # The proxy sets the window of a session for a client.
+    is_clients = settings.sources.get("window") == "session"
+    if settings.window is not None and not (
+        is_clients and settings.window in CLIENT_WINDOWS.values()
+    ):
         stored = dict(session.settings)
     is_same = (
         session.model == values.model
@@ -426,18 +417,14 @@ def _is_diverging(db: Database, session: records.SessionKey, bottom: tree.Node) 
     return newest.depth < older.depth or tree.ancestor(db, newest, older.depth).key != older.key
 
 
-def add_proxied_usage(db: Database, events: Sequence[records.UsageEvent]) -> None:
+def add_named_usage(db: Database, events: Sequence[UsageEvent]) -> None:
     """Record usage, each event in the session that it names, if that exists."""
-    found: dict[tuple[str, str], records.SessionRecord | None] = {}
+    names = {(each.namespace or "", each.session_name or "") for each in events}
+    found = {(space, name): sessions.find(db, space, name) for space, name in names if name}
     resolved = []
-    for event in events:
-        session = None
-        if event.session_name is not None:
-            key = (event.namespace or "", event.session_name)
-            if key not in found:
-                found[key] = sessions.find(db, *key)
-            session = found[key]
-        resolved.append(event if session is None else replace(event, session=session.key))
+    for each in events:
+        session = found.get((each.namespace or "", each.session_name or ""))
+        resolved.append(each if session is None else replace(each, session=session.key))
     catalog.add_usage(db, resolved)
 
 
@@ -472,20 +459,15 @@ class Responses:
         self, namespace: str, previous: str | None, item_ids: Iterable[str]
     ) -> ResponseChain:
         """Return a response by its id, and items by theirs, read in one transaction."""
-        return await self._store.read(_read_chain, namespace, previous, tuple(item_ids))
 
+        def read(db: Database) -> ResponseChain:
+            found = {id: responses.item(db, namespace, id) for id in item_ids}
+            items = {id: content for id, content in found.items() if content is not None}
+            response = responses.find(db, namespace, previous) if previous is not None else None
+            if response is None:
+                return ResponseChain(items)
+            messages = tree.path(db, response.session, response.tip)
+            session = sessions.get(db, response.session).id
+            return ResponseChain(items, response, messages, session)
 
-def _read_chain(
-    db: Database, namespace: str, previous: str | None, item_ids: tuple[str, ...]
-) -> ResponseChain:
-    found = {id: responses.item(db, namespace, id) for id in item_ids}
-    items = {id: content for id, content in found.items() if content is not None}
-    response = responses.find(db, namespace, previous) if previous is not None else None
-    if response is None:
-        return ResponseChain(items)
-    return ResponseChain(
-        items,
-        response,
-        tree.path(db, response.session, response.tip),
-        sessions.get(db, response.session).id,
-    )
+        return await self._store.read(read)

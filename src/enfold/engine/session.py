@@ -29,10 +29,9 @@ from enfold.engine.state import (
     as_messages,
     check_changes,
     decide_for,
-    is_done_since,
     keeping,
     message_of,
-    new_bodies,
+    message_rows,
     prompt_variant,
     read_drafts,
     read_model,
@@ -420,9 +419,13 @@ class Session:
         The reference is the whole marker, such as `⟨ Content suppressed ⟩`, or the call's id.
         """
         state, model = await self._state(BY_CUTOFF)
-        view = view_of(state.rows, model.tokenizer)
-        found = (each.id for each in reversed(view.shown) if _shows(each.message, reference))
-        return next(found, None)
+        for shown in reversed(view_of(state.rows, model.tokenizer).shown):
+            results = [part for part in shown.message.parts if isinstance(part, ToolResult)]
+            if any(part.call_id == reference for part in results) or (
+                reference.startswith("⟨ ") and reference in whole_text(shown.message)
+            ):
+                return shown.id
+        return None
 
     async def look(self, reading: Callable[[Database, SearchScope], Result]) -> Result:
         """Run a function of the store on this branch."""
@@ -488,24 +491,22 @@ class Session:
         found = [_standing_message(view.shown[each.index], each.why) for each in standing.messages]
         missing = {id for id, is_pinned in state.pins.items() if is_pinned}
         missing.difference_update(shown.id for shown in view.shown)
-        return (*await self._store.read(self._pinned_out_of_view, missing), *found)
+
+        def read_missing(db: Database) -> list[StandingMessage]:
+            messages = []
+            for id in missing:
+                row = tree.get(db, self.key, id)
+                if tree.on_path(db, tree.tip_node(db, self.key, self.tip).key, [row.key]):
+                    shown = ShownMessage(row.id, message_of(row), row.tokens, depth=row.depth)
+                    messages.append(_standing_message(shown, "pinned", in_view=False))
+            return sorted(messages, key=lambda each: each.position)
+
+        return (*await self._store.read(read_missing), *found)
 
     def _standing(self, state: SessionState, view: View) -> StandingMessages:
         """Return instructions, pins and rules of the view, without other words of people."""
         counts = [shown.tokens for shown in view.shown]
-        marks = _marks(state, view)
-        return find_standing(view.messages, counts, view.tokenizer, pins=marks)
-
-    def _pinned_out_of_view(
-        self, db: Database, ids: Collection[str]
-    ) -> tuple[StandingMessage, ...]:
-        found = []
-        for id in ids:
-            row = tree.get(db, self.key, id)
-            if tree.on_path(db, tree.tip_node(db, self.key, self.tip).key, [row.key]):
-                shown = ShownMessage(row.id, message_of(row), row.tokens, depth=row.depth)
-                found.append(_standing_message(shown, "pinned", in_view=False))
-        return tuple(sorted(found, key=lambda each: each.position))
+        return find_standing(view.messages, counts, view.tokenizer, pins=_marks(state, view))
 
     async def undo(self, *, to_earlier_text: bool = False) -> records.Snapshot | None:
         """Undo the compression in use and return it; None if there is none.
@@ -574,7 +575,14 @@ class Session:
 
     async def configure(self, *, title: str | None = None, **settings: Any) -> None:
         """Give the session a title, or settings of its own; None unsets one."""
-        await self._store.write(_configure, self.key, title, settings)
+
+        def configure(db: Database) -> None:
+            check_changes(db, settings)
+            changed = change(sessions.get(db, self.key).settings, settings)
+            kept = {name: value for name, value in changed.items() if value is not None}
+            sessions.update(db, self.key, SessionUpdate(title=title, settings=kept))
+
+        await self._store.write(configure)
 
     async def settings(self) -> Settings:
         """Return the settings in force for the session, each with the level that set it."""
@@ -604,30 +612,29 @@ class Session:
         without: Collection[str] = (),
         earlier: records.ViewRows | None = None,
     ) -> tuple[SessionState, ModelConfig]:
-        state = await self._read_state(call or {}, without, earlier)
+        """Return state and model; they are read unless nothing was committed since the last time.
+
+        Snapshots `without` which the state is wanted are left out of account. Rows of an `earlier`
+        view are not read again.
+        """
+        recent_views = self._engine.recent_views
+        view, cached = recent_views.get(self.key), recent_views.state_of(self.key)
+        call, version, tip = call or {}, self._store.version(), self.tip
+        if cached is not None and cached.is_of(version, call, tip) and not without:
+            state = cached.state
+        else:
+            if earlier is None and view is not None:
+                earlier = view.rows
+            static = self._engine.static_settings
+            state = await self._store.read(
+                read_state, self.key, call, static, tip=tip, without=without, earlier=earlier
+            )
+            if version is not None and not without:
+                recent_views.put_state(self.key, RecentState(state, version, dict(call), tip))
         if state.model is not None:
             return state, state.model
         model = await self._engine.profiles.config_of(state.model_id)
         return state, model.within(state.settings.window)
-
-    async def _read_state(
-        self, call: Mapping[str, Any], without: Collection[str], earlier: records.ViewRows | None
-    ) -> SessionState:
-        """Read the state, unless nothing was committed to the database since it was read last."""
-        recent_views = self._engine.recent_views
-        view, cached = recent_views.get(self.key), recent_views.state_of(self.key)
-        version, tip = self._store.version(), self.tip
-        if cached is not None and cached.is_of(version, call, tip) and not without:
-            return cached.state
-        if earlier is None and view is not None:
-            earlier = view.rows
-        static = self._engine.static_settings
-        state = await self._store.read(
-            read_state, self.key, call, static, tip=tip, without=without, earlier=earlier
-        )
-        if version is not None and not without:
-            recent_views.put_state(self.key, RecentState(state, version, dict(call), tip))
-        return state
 
     async def _decide(
         self,
@@ -638,16 +645,18 @@ class Session:
     ) -> _Decided:
         """Return the state and the decision; rows of an `earlier` view are not read again."""
         state, model = await self._state(options.settings, without=without, earlier=earlier)
-        recent_views = self._engine.recent_views
+        recent = self._engine.recent_views.get(self.key)
+        same = () if recent is None else recent.first_of(state.rows, model.tokenizer)
 
         def read(_new: Sequence[object], _tokenizer: Tokenizer) -> tuple[View, Decision]:
-            return decide_for(state, model, options, recent_views.get(self.key))
+            return decide_for(state, model, options, same)
 
-        stored = new_bodies(state.rows, model.tokenizer, recent_views.get(self.key))
+        # What has to be decoded and counted.
+        stored = (row.body for row in message_rows(state.rows)[len(same) :])
         new = (*options.pending, options.system, *stored)
         view, decision = await count_async(read, new, model.tokenizer)
         if not without:
-            recent_views.put(self.key, RecentView(state.rows, view))
+            self._engine.recent_views.put(self.key, RecentView(state.rows, view))
         return _Decided(state, model, view, decision)
 
     async def _compress(
@@ -674,8 +683,10 @@ class Session:
                     f"the oldest {found.state.rows.skipped:,} messages are not summarized yet; "
                     "compress the session again"
                 )
-            is_kept = found.decision.action in _KEPT[trigger]
-            if is_kept or is_done_since(found.state, options):
+            shown, since = found.state.rows.snapshot, options.requested_at
+            # The view may have been compressed since a background request.
+            is_done = since is not None and shown is not None and shown.created_at >= since
+            if is_done or found.decision.action in _KEPT[trigger]:
                 return Outcome("kept", found.view.tokens, found.view.tokens)
             roster = await self._engine.profiles.roster()
             request = await self._request(found, options, roster, keep=keep, is_due=is_automatic)
@@ -692,7 +703,7 @@ class Session:
                 found.state.rows.session,
                 request,
                 usage=roster.used,
-                versions=compression.SnapshotVersions(found.state.rows.snapshot, replaces),
+                versions=compression.SnapshotVersions(shown, replaces),
             )
         if is_automatic:
             return self._note_gain(request, outcome)
@@ -797,22 +808,6 @@ class Session:
         )
         allowed = decision.threshold_tokens - sent.estimate
         return await compute_async(pipeline.with_reachable_goal, request, allowed)
-
-
-def _configure(
-    db: Database, key: records.SessionKey, title: str | None, changes: Mapping[str, Any]
-) -> None:
-    check_changes(db, changes)
-    changed = change(sessions.get(db, key).settings, changes)
-    kept = {name: value for name, value in changed.items() if value is not None}
-    sessions.update(db, key, SessionUpdate(title=title, settings=kept))
-
-
-def _shows(message: Message, reference: str) -> bool:
-    results = [part for part in message.parts if isinstance(part, ToolResult)]
-    if any(part.call_id == reference for part in results):
-        return True
-    return reference.startswith("⟨ ") and reference in whole_text(message)
 
 
 def _marks(state: SessionState, view: View) -> dict[int, bool]:

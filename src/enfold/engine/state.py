@@ -47,13 +47,11 @@ from enfold.records import (
     StoredMessage,
     SummaryPlace,
     Undo,
-    ViewRow,
     ViewRows,
 )
 from enfold.retention import RECENT_MESSAGES_RATIO, Measure, Retention
 from enfold.settings import ALIASES, Settings, change, resolve, retention_policy
 from enfold.store import catalog, sessions, snapshots, tree
-from enfold.store import snapshots as views
 from enfold.store.database import Database
 from enfold.store.index import joined_parts, joined_terms
 from enfold.store.snapshots import LONGEST_VIEW
@@ -245,18 +243,27 @@ def message_of(row: StoredMessage | Edit) -> Message:
     return _decode(row.dialect, row.body, row.created_at if row.is_dated else None)
 
 
+def message_rows(rows: ViewRows) -> tuple[StoredMessage | Edit, ...]:
+    """Return the rows of a view's messages, without the places of summaries."""
+    return (*(row for row in rows.shown if not isinstance(row, SummaryPlace)), *rows.after)
+
+
 def view_of(
     rows: ViewRows,
     tokenizer: str,
     summary_role: Role = "system",
-    earlier: RecentView | None = None,
+    same: tuple[ShownMessage, ...] = (),
 ) -> View:
-    """Return the view of the rows, with every count by the tokenizer."""
-    entries = [row for row in rows.shown if not isinstance(row, SummaryPlace)]
+    """Return the view of the rows, with every count by the tokenizer.
+
+    `same` are its first messages, if an earlier view has them.
+    """
     at = next((i for i, row in enumerate(rows.shown) if isinstance(row, SummaryPlace)), 0)
-    summary = rows.snapshot.text if rows.snapshot is not None else None
-    same = () if earlier is None else earlier.first_of(rows, tokenizer)
-    new = (*entries, *rows.after)[len(same) :]
+    snapshot = rows.snapshot
+    summary = snapshot.text if snapshot is not None else None
+    all_rows = message_rows(rows)
+    entries = len(all_rows) - len(rows.after)
+    new = all_rows[len(same) :]
     shown = [_shown(row) for row in new]
     foreign = [i for i, row in enumerate(new) if row.tokenizer != tokenizer]
     counts = count_messages([shown[i].message for i in foreign], tokenizer)
@@ -266,13 +273,14 @@ def view_of(
         shown=(*same, *shown),
         tokenizer=tokenizer,
         tip=rows.tip,
-        snapshot=rows.snapshot.id if rows.snapshot is not None else None,
+        snapshot=snapshot.id if snapshot is not None else None,
         summary=summary,
         summary_tokens=summary_tokens(summary, tokenizer) if summary is not None else 0,
         summary_at=at,
-        settled=_settled(rows, len(entries)),
-        covered=len(entries),
-        cutoff=rows.snapshot.cutoff if rows.snapshot is not None else None,
+        # All entries are settled if the compression did not record their number.
+        settled=int(snapshot.content.get(SETTLED, entries)) if snapshot is not None else 0,
+        covered=entries,
+        cutoff=snapshot.cutoff if snapshot is not None else None,
         summary_role=summary_role,
     )
 
@@ -366,19 +374,6 @@ class RecentViews:
             self._tokens -= dropped.view.tokens
 
 
-def new_bodies(rows: ViewRows, tokenizer: str, earlier: RecentView | None) -> list[bytes]:
-    """Return the bodies of the messages that `view_of` decodes, and counts if need be."""
-    shown: Sequence[ViewRow] = (*rows.shown, *rows.after)
-    if earlier is not None and earlier.first_of(rows, tokenizer):
-        shown = rows.after[len(earlier.rows.after) :]
-    return [row.body for row in shown if not isinstance(row, SummaryPlace)]
-
-
-def _settled(rows: ViewRows, entries: int) -> int:
-    """Return the number of entries that the last compression left; all if it is not recorded."""
-    return int(rows.snapshot.content.get(SETTLED, entries)) if rows.snapshot is not None else 0
-
-
 def _shown(row: StoredMessage | Edit) -> ShownMessage:
     if isinstance(row, Edit):
         points_to = tuple((row.ledger or {}).get(POINTS_TO, ()))
@@ -435,7 +430,7 @@ def read_state(
     stored = model_of(db, model_id)
     model = None if stored is None else stored.within(settings.window)
     return SessionState(
-        rows=views.view(
+        rows=snapshots.view(
             db,
             key,
             tip,
@@ -519,7 +514,7 @@ def effective_settings(
     named = session.model if session else None
     if settings.sources["model"] == "call":
         named = settings.model
-    model = named or _model_in(fields) or settings.model
+    model = named or model_in(fields) or settings.model
     return settings, fields, model, (*notes, *ignored)
 
 
@@ -536,8 +531,8 @@ def _is_in_trial(session: str, settings: Settings) -> bool:
     return place < settings.trial_share * 2**64
 
 
-def _model_in(fields: Mapping[str, Any]) -> str | None:
-    """Return the model of a profile as `provider:model`."""
+def model_in(fields: Mapping[str, Any]) -> str | None:
+    """Return the model of a profile as `provider:model`; None if it names none."""
     if "provider" in fields and "model" in fields:
         return f"{fields['provider']}:{fields['model']}"
     return None
@@ -552,13 +547,18 @@ def decide_for(
     state: SessionState,
     model: ModelConfig,
     request: CallOptions,
-    earlier: RecentView | None = None,
+    same: tuple[ShownMessage, ...] = (),
 ) -> tuple[View, Decision]:
     """Return the view, and the decision to compress it before it is sent."""
-    view = view_of(state.rows, model.tokenizer, state.settings.summary_role, earlier)
+    view = view_of(state.rows, model.tokenizer, state.settings.summary_role, same)
     history = view.tokens + state.rows.skipped_tokens
     load = request.load(history, view.estimate, model.tokenizer)
-    policy = policy_of(state.settings, state.threshold, suspended=_is_suspended(state))
+    # Automatic compression pauses after an undo until the next message of the user.
+    undo = state.undo
+    is_suspended = undo is not None and not any(
+        row.role == "user" for row in state.rows.after if row.depth > undo.depth
+    )
+    policy = policy_of(state.settings, state.threshold, suspended=is_suspended)
     return view, decide(load, model.limits, policy, max_output=request.max_output)
 
 
@@ -569,14 +569,6 @@ def keeping(tokens: int | None, messages: int | None) -> KeepAmount | None:
     if messages is not None:
         return ("messages", messages)
     return None if tokens is None else ("tokens", tokens)
-
-
-def is_done_since(state: SessionState, request: CallOptions) -> bool:
-    """Return True if the view was compressed after the time of a background request."""
-    snapshot = state.rows.snapshot
-    if request.requested_at is None or snapshot is None:
-        return False
-    return snapshot.created_at >= request.requested_at
 
 
 def retention_of(
@@ -632,14 +624,6 @@ def policy_of(settings: Settings, threshold: Threshold, *, suspended: bool = Fal
     )
 
 
-def _is_suspended(state: SessionState) -> bool:
-    """Automatic compression pauses after an undo until the next message of the user."""
-    undo = state.undo
-    return undo is not None and not any(
-        row.role == "user" for row in state.rows.after if row.depth > undo.depth
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class EffectiveThreshold:
     """The threshold of a session, without a system prompt, tools or a pending input."""
@@ -673,7 +657,9 @@ def read_effective(
     model = (model_of(db, model_id) or detect(model_id)).within(settings.window)
     threshold = threshold_of(profile, model, settings)
     decision = decide(Load(0), model.limits, policy_of(settings, threshold))
-    setting = _setting(settings)
+    setting = "threshold" if settings.max_tokens is None else "max_tokens"
+    if settings.trigger_ratio is not None:
+        setting = "trigger_ratio"
     source = threshold.source if setting == "threshold" else settings.sources[setting]
     return EffectiveThreshold(
         model=model.id,
@@ -687,13 +673,6 @@ def read_effective(
         is_window_guard=decision.guard == "window",
         note=threshold.note,
     )
-
-
-def _setting(settings: Settings) -> str:
-    """Return the name of the setting that decides."""
-    if settings.trigger_ratio is not None:
-        return "trigger_ratio"
-    return "threshold" if settings.max_tokens is None else "max_tokens"
 
 
 def find_preset(db: Database, name: str) -> Preset:
@@ -730,22 +709,12 @@ def expand_presets(
             notes.append(f"the preset of the {source} cannot be used: {error}")
             expanded.append((source, given))
             continue
-        expanded.append((source, _laid_over(preset, given)))
+        own = {ALIASES.get(name, name): value for name, value in given.items()}
+        configs = own.get("strategy_config")
+        own_configs = configs if isinstance(configs, Mapping) else {}
+        both = {preset.strategy: preset.config, **own_configs}
+        expanded.append((source, {"strategy": preset.strategy, **own, "strategy_config": both}))
     return expanded, tuple(notes)
-
-
-def _laid_over(preset: Preset, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of a level, with those of its preset as defaults."""
-    own = {ALIASES.get(name, name): value for name, value in given.items()}
-    configs = own.get("strategy_config")
-    return {
-        "strategy": preset.strategy,
-        **own,
-        "strategy_config": {
-            preset.strategy: preset.config,
-            **(configs if isinstance(configs, Mapping) else {}),
-        },
-    }
 
 
 def check_changes(db: Database, given: Mapping[str, Any]) -> None:

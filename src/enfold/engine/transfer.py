@@ -97,7 +97,9 @@ async def import_transcript(
     _check_parents(transcript.entries)
     name = id or transcript.id
     found = None if not name else await engine.store.read(sessions.find_listed, namespace, name)
-    tokenizer = await _tokenizer(engine, found)
+    key = None if found is None else found.key
+    model_id, model = await engine.store.read(read_model, key, engine.static_settings)
+    tokenizer = (model or await engine.models.get(model_id)).tokenizer
     if not name:
         name = await _name_of(engine, transcript, namespace, tokenizer)
     title = transcript.title or title_from(transcript.conversation().messages) or None
@@ -143,13 +145,6 @@ async def import_all(
         if entry.message.at is not None
     ]
     return ImportSummary(tuple(names), messages, min(times, default=None), max(times, default=None))
-
-
-async def _tokenizer(engine: Engine, found: SessionRecord | None) -> str:
-    """Return the tokenizer of a session, or of a new one."""
-    key = None if found is None else found.key
-    id, model = await engine.store.read(read_model, key, engine.static_settings)
-    return (model or await engine.models.get(id)).tokenizer
 
 
 def _prepare(batch: Sequence[Sequence[TranscriptEntry]], tokenizer: str) -> list[_MessageRun]:
@@ -210,7 +205,11 @@ async def _name_of(engine: Engine, transcript: Transcript, namespace: str, token
             found = await engine.store.read(tree.recognise, [id], session=each.key)
             if found.count:
                 return each.id
-    return await _free_name(engine, namespace)
+    for place in count(1):
+        name = f"imported-{place}"
+        if await engine.store.read(sessions.find, namespace, name) is None:
+            return name
+    raise AssertionError("numbers do not end")
 
 
 async def fork_session(
@@ -229,16 +228,13 @@ async def fork_session(
     wanted = SessionUpdate(
         title=record.title, profile=record.profile, model=record.model, settings=record.settings
     )
-    await engine.store.write(_create, session.namespace, id, wanted, written)
+
+    def create(db: Database) -> None:
+        key = sessions.get_or_create(db, session.namespace, id, wanted).key
+        tree.append(db, key, written, ROOT)
+
+    await engine.store.write(create)
     return await engine.find(id, namespace=session.namespace)
-
-
-def _create(
-    db: Database, namespace: str, id: str, wanted: SessionUpdate, written: Sequence[MessageDraft]
-) -> None:
-    """Create a session with its messages, in one transaction."""
-    key = sessions.get_or_create(db, namespace, id, wanted).key
-    tree.append(db, key, written, ROOT)
 
 
 def _batches(entries: Sequence[TranscriptEntry]) -> list[list[list[TranscriptEntry]]]:
@@ -257,14 +253,6 @@ def _batches(entries: Sequence[TranscriptEntry]) -> list[list[list[TranscriptEnt
     return batches
 
 
-async def _free_name(engine: Engine, namespace: str) -> str:
-    for place in count(1):
-        name = f"imported-{place}"
-        if await engine.store.read(sessions.find, namespace, name) is None:
-            return name
-    raise AssertionError("numbers do not end")
-
-
 async def export_branch(engine: Engine, session: Session) -> bytes:
     """The current branch as a JSON array, every message with the bytes it came with."""
     rows = await engine.store.read(tree.path, session.key)
@@ -273,28 +261,20 @@ async def export_branch(engine: Engine, session: Session) -> bytes:
 
 async def export_archive(engine: Engine, session: Session) -> bytes:
     """The whole session as one JSON object: every message of every branch, and how they hang."""
-    head, rows = await engine.store.read(_read_all, session.key)
-    entries = b",".join(_entry(row) for row in rows)
-    return dumps(head)[:-1] + b',"entries":[' + entries + b"]}"
 
+    def read(db: Database) -> tuple[SessionRecord, dict[str, StoredMessage]]:
+        rows: dict[str, StoredMessage] = {}
+        for branch in tree.branches(db, session.key):
+            for row in tree.path(db, session.key, branch.tip):
+                rows.setdefault(row.id, row)
+        return sessions.get(db, session.key), rows
 
-def _read_all(db: Database, key: SessionKey) -> tuple[dict[str, object], Sequence[StoredMessage]]:
-    session = sessions.get(db, key)
-    rows: dict[str, StoredMessage] = {}
-    for branch in tree.branches(db, key):
-        for row in tree.path(db, key, branch.tip):
-            rows.setdefault(row.id, row)
-    head: dict[str, object] = {
-        "format": FORMAT,
-        "version": VERSION,
-        "id": session.id,
-        "title": session.title,
-        "tip": session.tip,
-    }
-    return head, sorted(rows.values(), key=lambda row: row.key)
-
-
-def _entry(row: StoredMessage) -> bytes:
-    at = row.created_at if row.is_dated else None
-    fields = {"id": row.id, "parent_id": row.parent, "dialect": row.dialect, "at": at}
-    return dumps(fields)[:-1] + b',"message":' + row.body + b"}"
+    record, rows = await engine.store.read(read)
+    named = {"id": record.id, "title": record.title, "tip": record.tip}
+    entries = []
+    for row in sorted(rows.values(), key=lambda row: row.key):
+        at = row.created_at if row.is_dated else None
+        fields = {"id": row.id, "parent_id": row.parent, "dialect": row.dialect, "at": at}
+        entries.append(dumps(fields)[:-1] + b',"message":' + row.body + b"}")
+    head = dumps({"format": FORMAT, "version": VERSION, **named})
+    return head[:-1] + b',"entries":[' + b",".join(entries) + b"]}"

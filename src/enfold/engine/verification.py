@@ -8,7 +8,6 @@ from typing import ClassVar
 
 from enfold.engine.state import message_of, search_text
 from enfold.errors import ConfigError, NotFoundError, TokenCountError
-from enfold.messages import Message
 from enfold.records import SessionKey, StoredMessage
 from enfold.store import integrity
 from enfold.store.database import Database
@@ -100,17 +99,13 @@ async def _heads(
 
 def check(db: Database, key: SessionKey) -> SessionCheck:
     """Check every row of a session."""
-    return integrity.check_session(db, key, _read)
 
+    def read(stored: StoredMessage) -> ReadBody:
+        message = message_of(stored)
+        try:
+            tokens: int | None = count_message(message, stored.tokenizer)
+        except (ConfigError, TokenCountError):  # the tokenizer cannot be loaded here
+            tokens = None
+        return ReadBody(message.role, search_text(message), tokens)
 
-def _read(stored: StoredMessage) -> ReadBody:
-    message = message_of(stored)
-    return ReadBody(message.role, search_text(message), _tokens(message, stored.tokenizer))
-
-
-def _tokens(message: Message, tokenizer: str) -> int | None:
-    """Return the tokens of a message; None if the tokenizer cannot be loaded here."""
-    try:
-        return count_message(message, tokenizer)
-    except (ConfigError, TokenCountError):
-        return None
+    return integrity.check_session(db, key, read)

@@ -15,7 +15,7 @@ import pytest
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-from enfold.engine.recognition import ClientHistory, add_proxied_usage
+from enfold.engine.recognition import ClientHistory, add_named_usage
 from enfold.identity import content_hash
 from enfold.records import UsageEvent
 from enfold.server.proxy.recorder import ProxiedCall, RecordedResponse, UsageWriter
@@ -45,7 +45,7 @@ async def store(url: str) -> AsyncIterator[Store]:
 
 
 def _writing_to(store: Store) -> Callable[[Sequence[UsageEvent]], Awaitable[None]]:
-    return lambda events: store.write(add_proxied_usage, events)
+    return lambda events: store.write(add_named_usage, events)
 
 
 def _response(usage: Any = None) -> RecordedResponse:
