@@ -80,7 +80,7 @@ async def test_a_tip_says_which_branch(store: Store, session: SessionRecord) -> 
     where = SearchScope(session=session.key, tip=second.id)
     found, _ = await store.read(search.search_around, where, (TEA,), everything, most=10)
     assert found == PhraseOccurrences({TEA: [2]}, 2)
-    assert (await store.read(search.message_at, where, 2)).id == second.id
+    assert (await store.read(tree.at_position, session.key, 2, second.id)).id == second.id
     with pytest.raises(NotFoundError, match="this branch has 2"):
         await store.read(search.message_at, where, 3)
     with pytest.raises(InputError, match="needs a session"):

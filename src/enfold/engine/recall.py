@@ -37,12 +37,11 @@ from enfold.engine.relevance import (
 from enfold.engine.state import message_of, whole_text
 from enfold.errors import InputError, NotFoundError
 from enfold.records import MessageLocation, SearchScope, StoredMessage
+from enfold.store import tree
 from enfold.store.database import Database
 from enfold.store.search import (
     depths_between,
     locate,
-    message_at,
-    neighbours,
     newest_time,
     search_around,
     stretch,
@@ -194,13 +193,7 @@ async def answer(
     All doors answer with this. The lines of the passages have at most `tokens` tokens; a message by
     its reference has a header besides. Keys, tokens and passwords are hidden.
     """
-    found = await _answer(session, question.strip(), reference.strip(), start, around, tokens)
-    return replace(found, passages=tuple(each.without_secrets() for each in found.passages))
-
-
-async def _answer(
-    session: Session, question: str, reference: str, start: int, around: int, tokens: int
-) -> RecallAnswer:
+    question, reference = question.strip(), reference.strip()
     if bool(question) == bool(reference):
         raise InputError("give either a question or a reference")
     if tokens < 1:
@@ -208,11 +201,13 @@ async def _answer(
     if not 0 <= around <= MAX_AROUND:
         raise InputError(f"around is {around}; expected 0 to {MAX_AROUND}")
     if question:
-        return await recall_found(session, question, max_tokens=tokens)
-    if around:
-        return await _recall_around(session, reference, start, around, tokens)
-    passage = await recall(session, reference, start=start, max_tokens=tokens)
-    return RecallAnswer((passage,), fits=True)
+        found = await recall_found(session, question, max_tokens=tokens)
+    elif around:
+        found = await _recall_around(session, reference, start, around, tokens)
+    else:
+        passage = await recall(session, reference, start=start, max_tokens=tokens)
+        found = RecallAnswer((passage,), fits=True)
+    return replace(found, passages=tuple(each.without_secrets() for each in found.passages))
 
 
 async def recall(session: Session, reference: str, *, max_tokens: int, start: int = 0) -> Passage:
@@ -231,7 +226,9 @@ async def find_message(session: Session, reference: str) -> StoredMessage:
     """
     position = reference.removeprefix("#")
     if _POSITION.fullmatch(position):
-        return await session.look(partial(message_at, position=int(position)))
+        return await session.look(
+            lambda db, where: tree.at_position(db, where.one_session(), int(position), where.tip)
+        )
     try:
         return await session.message(reference)
     except NotFoundError:
@@ -255,7 +252,10 @@ async def _recall_around(
 ) -> RecallAnswer:
     """Return a message with as many neighbours on each side, the nearest first, as fit."""
     row = await find_message(session, reference)
-    rows = await session.look(partial(neighbours, position=row.depth, number=around))
+    first, last = max(1, row.depth - around), row.depth + around
+    rows = await session.look(
+        lambda db, where: tree.between(db, where.one_session(), where.tip, first, last)
+    )
     limit = _TokenLimit(await session.tokenizer(), tokens)
     count = get(limit.tokenizer).count
     found: list[Passage] = []
@@ -509,18 +509,16 @@ def _by_line(passages: Iterable[Passage]) -> Iterator[list[Passage]]:
     """Yield the passages of each line."""
     line: list[Passage] = []
     for each in passages:
-        if line and not _goes_on(line[-1], each):
-            yield line
-            line = []
+        if line:
+            before = line[-1]
+            is_near = 1 < each.position - before.position <= _LEFT_OUT + 1
+            is_same = before.name is not None and before.name == each.name
+            if not (is_near and is_same and each.day in ("", before.day)):
+                yield line
+                line = []
         line.append(each)
     if line:
         yield line
-
-
-def _goes_on(before: Passage, after: Passage) -> bool:
-    is_near = 1 < after.position - before.position <= _LEFT_OUT + 1
-    is_same = before.name is not None and before.name == after.name
-    return is_near and is_same and after.day in ("", before.day)
 
 
 def _header(passage: Passage) -> str:
@@ -596,7 +594,7 @@ def excerpt(text: str, phrases: Sequence[Phrase]) -> Excerpt:
     if end:
         first = next(at for at, unit in enumerate(units) if unit.end > start)
         last = next(at for at, unit in enumerate(units) if unit.end >= end)
-        last = max(last, _last_of(units, first))
+        last = max(last, _last_of_each(units)[first])
     else:
         first, last = _best_row(text, units, phrases)
     begin, stop = units[first].start, units[last].end
@@ -605,16 +603,18 @@ def excerpt(text: str, phrases: Sequence[Phrase]) -> Excerpt:
 
 def result_excerpt(text: str, phrases: Sequence[Phrase], aim: Aim) -> Excerpt:
     """Return the lines of a tool's result that a question asks for, at least 25 words."""
-    faults = [match.start() for match in _FAULT.finditer(text)] if aim is Aim.FAULT else []
-    if faults:
-        start = text.rfind("\n", 0, _densest(faults)) + 1
-    elif aim is Aim.END:
+    if aim is Aim.END:
         return _end_of(text)
-    else:
+    faults = [match.start() for match in _FAULT.finditer(text)] if aim is Aim.FAULT else []
+    if not faults:
         return excerpt(text, phrases)
+    # The fault after which most others follow closely; the last of equals.
+    followers = [bisect_left(faults, at + _LONGEST_UNIT) - n for n, at in enumerate(faults)]
+    _, densest = max(zip(followers, faults, strict=True))
+    start = text.rfind("\n", 0, densest) + 1
     units = _units(text[start : start + _SEARCHED_LENGTH])
     begin = start + units[0].start
-    return Excerpt(begin, text[begin : start + units[_last_of(units, 0)].end].rstrip())
+    return Excerpt(begin, text[begin : start + units[_last_of_each(units)[0]].end].rstrip())
 
 
 def _end_of(text: str) -> Excerpt:
@@ -644,12 +644,6 @@ def change_excerpt(text: str, files: Sequence[str]) -> Excerpt | None:
             return Excerpt(at + start, line[start:].rstrip())
         at += len(line)
     return None
-
-
-def _densest(places: Sequence[int]) -> int:
-    """Return the place after which most others follow closely; the last of equals."""
-    counts = [bisect_left(places, at + _LONGEST_UNIT) - n for n, at in enumerate(places)]
-    return max(zip(counts, places, strict=True))[1]
 
 
 def _best_row(text: str, units: Sequence[_Unit], phrases: Sequence[Phrase]) -> tuple[int, int]:
@@ -691,16 +685,6 @@ def _last_of_each(units: Sequence[_Unit]) -> list[int]:
         lasts.append(max(first, last - 1))
         words -= unit.words
     return lasts
-
-
-def _last_of(units: Sequence[_Unit], first: int) -> int:
-    """Return the last unit of a row from the first one that is long enough."""
-    words = 0
-    for at in range(first, len(units)):
-        words += units[at].words
-        if words >= EXCERPT_WORDS:
-            return at
-    return len(units) - 1
 
 
 def _units(text: str) -> list[_Unit]:
@@ -980,7 +964,11 @@ class _Answer:
                 continue
             terms = {*texts_of_terms(each.passage.text), *parts_of(each.passage.text)}
             for phrase, places in found.items():
-                if at in places and _has_word(terms, phrase):
+                word = phrase.terms[0]
+                if at in places and (
+                    word in terms
+                    or (phrase.prefix and any(term.startswith(word) for term in terms))
+                ):
                     shown[phrase].add(at)
         for name in names:
             for phrase, places in found.items():
@@ -990,11 +978,8 @@ class _Answer:
 
     def _tokens(self) -> int:
         """Return the tokens of the chosen passages with the lines for their dates."""
-        if self._total is None:
-            self._total = self._count_chosen()
-        return self._total
-
-    def _count_chosen(self) -> int:
+        if self._total is not None:
+            return self._total
         counted = {each.passage.position: each.tokens for each in self._chosen}
         found = (each.passage for each in self._chosen)
         total, day = 0, ""
@@ -1004,6 +989,7 @@ class _Answer:
             else:
                 total += sum(map(self._count_line, show_lines(line, day)))
             day = line[-1].day
+        self._total = total
         return total
 
     def _is_long(self, each: RankedMessage) -> bool:
@@ -1056,11 +1042,6 @@ class _Answer:
         if line not in self._counted:
             self._counted[line] = self._tokenizer.count(f"{line}\n")
         return self._counted[line]
-
-
-def _has_word(terms: Iterable[str], phrase: Phrase) -> bool:
-    word = phrase.terms[0]
-    return word in terms or (phrase.prefix and any(term.startswith(word) for term in terms))
 
 
 def _has_little_content(text: str) -> bool:

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
 from math import ceil, inf, isfinite
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from enfold.amounts import add, dollars
@@ -28,7 +29,7 @@ from enfold.modelconfig import FALLBACK_MAX_INPUT, FALLBACK_MAX_OUTPUT, SHIPPED,
 from enfold.tokens import correction
 
 if TYPE_CHECKING:
-    from genai_prices.types import ModelInfo
+    from genai_prices.types import ModelInfo, ModelPrice
 
 
 def find(provider: str, model: str) -> ModelInfo | None:
@@ -42,9 +43,6 @@ def find(provider: str, model: str) -> ModelInfo | None:
         return None
     return info
 
-
-if TYPE_CHECKING:
-    from genai_prices.types import ModelPrice
 
 NAMES = ("input", "output", "cache_writes", "cache_reads")
 """The kinds of tokens that have a price, in the order in which they are shown."""
@@ -78,7 +76,15 @@ class Prices:
 
     def __post_init__(self) -> None:
         for name in NAMES:
-            _check(name, getattr(self, name))
+            price: Any = getattr(self, name)
+            if price is None:
+                continue
+            if isinstance(price, bool) or not isinstance(price, int | float) or not isfinite(price):
+                raise ConfigError(
+                    f"the {name} price is {price!r}; a number of US dollars is expected"
+                )
+            if price < 0:
+                raise ConfigError(f"the {name} price is {price!r}; it cannot be negative")
 
     def at(self, input_tokens: int) -> Prices:
         """Return the prices of a request of that length, cached tokens included."""
@@ -119,54 +125,35 @@ def prices(
     `at` is the time of the call, for models whose price depends on it; by default now.
     """
     info = find(provider, model)
-    found = None
+    found = Prices()
     if info is not None:
         found = _from_library(info.get_prices(at or datetime.now(tz=UTC)))
     if overrides is not None:
-        found = _over(found or Prices(), Prices.of(overrides))
-    return None if found in (None, Prices()) else found
-
-
-def _check(name: str, price: Any) -> None:
-    if price is None:
-        return
-    if isinstance(price, bool) or not isinstance(price, int | float) or not isfinite(price):
-        raise ConfigError(f"the {name} price is {price!r}; a number of US dollars is expected")
-    if price < 0:
-        raise ConfigError(f"the {name} price is {price!r}; it cannot be negative")
+        own = Prices.of(overrides)
+        longer = own.longer or tuple(
+            Longer(each.above, _replaced(each.prices, own)) for each in found.longer
+        )
+        plain = replace(_replaced(found, own), longer=())
+        found = replace(plain, longer=tuple(each for each in longer if each.prices != plain))
+    return None if found == Prices() else found
 
 
 def _from_library(entry: ModelPrice) -> Prices:
     """Return the prices of a library's entry; only those of text tokens."""
-    marks = sorted({mark for name in NAMES for mark in _marks(entry, name)})
-    long = tuple(Longer(mark, _reached(entry, mark)) for mark in marks)
-    return replace(_reached(entry, None), longer=long)
+    listed = {name: getattr(entry, key) for name, key in _LIBRARY_KEYS.items()}
+    tiers = {name: getattr(price, "tiers", ()) for name, price in listed.items()}
 
+    def reached(mark: int) -> Prices:
+        """Return the prices of requests longer than the mark."""
+        found: dict[str, float] = {}
+        for name, price in listed.items():
+            if price is not None:
+                steps = [tier.price for tier in tiers[name] if tier.start <= mark]
+                found[name] = float(steps[-1] if steps else getattr(price, "base", price))
+        return Prices(*map(found.get, NAMES))
 
-def _marks(entry: ModelPrice, name: str) -> Iterable[int]:
-    price = getattr(entry, _LIBRARY_KEYS[name])
-    return (tier.start for tier in getattr(price, "tiers", ()))
-
-
-def _reached(entry: ModelPrice, mark: int | None) -> Prices:
-    """Return the prices of requests longer than the mark; without a mark, of the shortest ones."""
-    found: dict[str, float] = {}
-    for name in NAMES:
-        price = getattr(entry, _LIBRARY_KEYS[name])
-        if price is None:
-            continue
-        tiers = [tier.price for tier in getattr(price, "tiers", ()) if tier.start <= (mark or -1)]
-        found[name] = float(tiers[-1] if tiers else getattr(price, "base", price))
-    return Prices(*map(found.get, NAMES))
-
-
-def _over(found: Prices, own: Prices) -> Prices:
-    """Return the library's prices, replaced by a profile's own ones at every length."""
-    longer = own.longer or tuple(
-        Longer(each.above, _replaced(each.prices, own)) for each in found.longer
-    )
-    plain = replace(_replaced(found, own), longer=())
-    return replace(plain, longer=tuple(each for each in longer if each.prices != plain))
+    marks = sorted({tier.start for steps in tiers.values() for tier in steps})
+    return replace(reached(-1), longer=tuple(Longer(mark, reached(mark)) for mark in marks))
 
 
 def _replaced(found: Prices, own: Prices) -> Prices:
@@ -200,10 +187,10 @@ def detect(id: str) -> ModelConfig:
     for limits in published_limits():
         if limits.provider == provider and limits.pattern.fullmatch(model):
             return _config(id, limits.max_input, limits.max_output, "library")
-    window = _window(id)
-    if window is None:
+    info = find(provider, model)
+    if info is None or info.context_window is None:
         return _config(id, FALLBACK_MAX_INPUT, FALLBACK_MAX_OUTPUT, "default")
-    return of_window(id, window)
+    return of_window(id, info.context_window)
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +224,10 @@ def of_window(
     id: str, window: int, max_output: int | None = None, source: Source = "library"
 ) -> ModelConfig:
     """Return the config of a model with that window, of which the longest reply is reserved."""
-    reply = _reply(window) if max_output is None else min(max_output, window // 2)
+    reply = max_output
+    if reply is None:
+        reply = max(FALLBACK_MAX_OUTPUT, min(_LARGEST_REPLY, window // _REPLY_SHARE))
+    reply = min(window // 2, reply)
     return _config(id, window - reply, reply, source)
 
 
@@ -255,26 +245,10 @@ def current() -> Iterator[ModelConfig]:
                 yield of_window(id, model.context_window)
 
 
-def _reply(window: int) -> int:
-    return min(window // 2, max(FALLBACK_MAX_OUTPUT, min(_LARGEST_REPLY, window // _REPLY_SHARE)))
-
-
-def _window(id: str) -> int | None:
-    provider, _, model = id.partition(":")
-    info = find(provider, model)
-    return info.context_window if info is not None else None
-
-
 def _config(id: str, max_input: int, max_output: int, source: Source) -> ModelConfig:
     provider, _, model = id.partition(":")
-    factor = correction(provider, model, "o200k_base").factor
-    return ModelConfig(
-        id,
-        max_input,
-        max_output,
-        correction=factor,
-        source=source,
-    )
+    factor = correction(provider, model).factor
+    return ModelConfig(id, max_input, max_output, correction=factor, source=source)
 
 
 ModelPrices: TypeAlias = Prices | Mapping[str, Any] | None
@@ -355,7 +329,17 @@ UNKNOWN = CallCost(None, None, None, None)
 def cost_of(prices: Prices | None, billed: BilledTokens) -> CallCost:
     """Return the cost of one request and its reply, part by part."""
     reached = (prices or Prices()).at(billed.sent)
-    return CallCost(*(_dollars(getattr(billed, name), _price(reached, name)) for name in NAMES))
+    parts: list[float | None] = []
+    for name in NAMES:
+        tokens: int = getattr(billed, name)
+        price: float | None = getattr(reached, name)
+        if price is None and name != "output":
+            price = reached.input  # cached tokens without a price cost as much as other input
+        if not tokens:
+            parts.append(0.0)
+        else:
+            parts.append(None if price is None else tokens * price / _PER)
+    return CallCost(*parts)
 
 
 def calculate_api_cost_anthropic(
@@ -406,18 +390,6 @@ def _prices_in(model: ModelPrices) -> Prices | None:
         return model
     priced = {*NAMES, *PROFILE_NAMES}
     return Prices.of({name: value for name, value in model.items() if name in priced})
-
-
-def _price(prices: Prices, name: str) -> float | None:
-    """Return a price; cached tokens without one cost as much as other input."""
-    own: float | None = getattr(prices, name)
-    return prices.input if own is None and name != "output" else own
-
-
-def _dollars(tokens: int, price: float | None) -> float | None:
-    if not tokens:
-        return 0.0
-    return None if price is None else tokens * price / _PER
 
 
 @dataclass(frozen=True, slots=True)
@@ -510,7 +482,11 @@ def estimate(figures: Figures, model_prices: Prices | None, *, factor: float = 1
     """Return the cost of a run; `factor` is the model's tokens per counted token."""
     if not figures.calls:
         return CallCost()
-    one = cost_of(model_prices, _average_call(figures, factor))
+    # Prices depend on the length of each call, so this is the average one.
+    sent = ceil(figures.input_tokens * factor / figures.calls)
+    cached = round(sent * figures.cached_share)
+    reply = ceil(figures.output_tokens * factor / figures.calls)
+    one = cost_of(model_prices, BilledTokens(sent - cached, reply, cache_reads=cached))
     return CallCost(*(None if part is None else part * figures.calls for part in one.parts))
 
 
@@ -535,13 +511,25 @@ def compare(
 
     Savings are against `current`, or against the most expensive if none is named.
     """
-    costs = {each.name: _estimate(figures, each) for each in candidates}
+    costs = {
+        each.name: UNKNOWN
+        if each.prices is None
+        else estimate(figures, each.prices, factor=each.correction)
+        for each in candidates
+    }
     if current is not None and current not in costs:
         raise ConfigError(f"no candidate {current!r}; available: {', '.join(costs)}")
     totals = [cost.total for cost in costs.values() if cost.total is not None]
     against = costs[current].total if current is not None else max(totals, default=None)
-    offers = [_offer(name, cost, against) for name, cost in costs.items()]
-    return tuple(sorted(offers, key=_rank))
+    ranked: list[tuple[float, str, CostEstimate]] = []
+    for name, cost in costs.items():
+        if cost.total is None or against is None:
+            found = CostEstimate(name, cost)
+        else:
+            saved = against - cost.total
+            found = CostEstimate(name, cost, saved, saved / against if against else 0.0)
+        ranked.append((inf if cost.total is None else cost.total, name, found))
+    return tuple(found for _, _, found in sorted(ranked, key=itemgetter(0, 1)))
 
 
 def recommend(
@@ -556,7 +544,17 @@ def recommend(
     if not priced:
         return None
     best = priced[0]
-    return Recommendation(best.name, _reason(best, offers, current), best.saved)
+    unknown = len(offers) - len(priced)
+    aside = f"; the price of {unknown} more is unknown" if unknown else ""
+    cost = dollars(best.cost.total)
+    if best.name == current:
+        reason = f"{best.name} is the cheapest already, {cost} a run{aside}"
+    elif best.saved is None or best.share is None:
+        reason = f"{best.name} is the cheapest whose price is known, {cost} a run{aside}"
+    else:
+        less = f"{dollars(best.saved)} ({best.share:.0%}) less than"
+        reason = f"{best.name} costs {cost}, {less} {current or 'the most expensive'}{aside}"
+    return Recommendation(best.name, reason, best.saved)
 
 
 def savings(
@@ -582,47 +580,6 @@ def savings(
     return Savings(_less(model_prices, old, first), _less(model_prices, old, new), cost)
 
 
-def _average_call(figures: Figures, factor: float) -> BilledTokens:
-    """Return the average call; prices depend on the length of each call."""
-    sent = ceil(figures.input_tokens * factor / figures.calls)
-    cached = round(sent * figures.cached_share)
-    reply = ceil(figures.output_tokens * factor / figures.calls)
-    return BilledTokens(sent - cached, reply, cache_reads=cached)
-
-
-def _estimate(figures: Figures, candidate: Candidate) -> CallCost:
-    if candidate.prices is None:
-        return UNKNOWN
-    return estimate(figures, candidate.prices, factor=candidate.correction)
-
-
-def _offer(name: str, cost: CallCost, against: float | None) -> CostEstimate:
-    if cost.total is None or against is None:
-        return CostEstimate(name, cost)
-    saved = against - cost.total
-    return CostEstimate(name, cost, saved, saved / against if against else 0.0)
-
-
-def _rank(offer: CostEstimate) -> tuple[float, str]:
-    total = offer.cost.total
-    return (inf if total is None else total, offer.name)
-
-
 def _less(model_prices: Prices | None, old: BilledTokens, new: BilledTokens) -> float | None:
     past, coming = cost_of(model_prices, old).total, cost_of(model_prices, new).total
     return None if past is None or coming is None else past - coming
-
-
-def _reason(best: CostEstimate, offers: Sequence[CostEstimate], current: str | None) -> str:
-    unknown = sum(offer.cost.total is None for offer in offers)
-    aside = f"; the price of {unknown} more is unknown" if unknown else ""
-    cost = dollars(best.cost.total)
-    if best.name == current:
-        return f"{best.name} is the cheapest already, {cost} a run{aside}"
-    if best.saved is None or best.share is None:
-        return f"{best.name} is the cheapest whose price is known, {cost} a run{aside}"
-    other = current or "the most expensive"
-    return (
-        f"{best.name} costs {cost}, {dollars(best.saved)} ({best.share:.0%}) less than "
-        f"{other}{aside}"
-    )

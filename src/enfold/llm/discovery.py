@@ -10,6 +10,7 @@ import asyncio
 import urllib.error
 import urllib.request
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from http.client import HTTPException
 from typing import IO, Any
@@ -51,7 +52,13 @@ async def discover(connection: Connection, *, timeout: float = TIMEOUT) -> Model
     if listing is None:
         return None
     value = await asyncio.to_thread(_ask, listing, connection, timeout)
-    return None if value is None else _read(value, connection.model, listing.format)
+    if value is None:
+        return None
+    if listing.format == "list":
+        return _read_list(value, connection.model)
+    window = _first(_field(value, listing.format))
+    output = _first(_field(value, _SINGLE_MODEL[listing.format]))
+    return None if window is None else ModelLimits(window, output)
 
 
 async def list_models(connection: Connection, *, timeout: float = TIMEOUT) -> tuple[str, ...]:  # noqa: ASYNC109 - of each read, not of the whole
@@ -89,18 +96,16 @@ _LOCAL_SECONDS = 1.0
 
 async def find_local_servers(addresses: Iterable[str]) -> tuple[ModelServer, ...]:
     """Return the servers at these base URLs that list at least one model."""
-    found = await asyncio.gather(*map(_local_server, addresses))
-    return tuple(server for server in found if server is not None)
 
+    async def find_models(address: str) -> ModelServer:
+        connection = Connection("compatible", "", base_url=address)
+        models: tuple[str, ...] = ()
+        with suppress(GatewayError):  # nothing listens there, or another program
+            models = await list_models(connection, timeout=_LOCAL_SECONDS)
+        return ModelServer(LOCAL_SERVERS.get(address, "Local server"), address, models)
 
-async def _local_server(address: str) -> ModelServer | None:
-    connection = Connection("compatible", "", base_url=address)
-    try:
-        models = await list_models(connection, timeout=_LOCAL_SECONDS)
-    except GatewayError:  # nothing listens there, or another program
-        return None
-    title = LOCAL_SERVERS.get(address, "Local server")
-    return ModelServer(title, address, models) if models else None
+    found = await asyncio.gather(*map(find_models, addresses))
+    return tuple(server for server in found if server.models)
 
 
 def _ask(listing: ModelList, connection: Connection, seconds: float) -> Any:
@@ -155,14 +160,6 @@ _SINGLE_MODEL: Mapping[ModelListFormat, str] = {
     "inputTokenLimit": "outputTokenLimit",
 }
 """The field with the output limit, by the field with the input limit."""
-
-
-def _read(value: Any, model: str, form: ModelListFormat) -> ModelLimits | None:
-    if form == "list":
-        return _read_list(value, model)
-    window = _first(_field(value, form))
-    output = _first(_field(value, _SINGLE_MODEL[form]))
-    return None if window is None else ModelLimits(window, output)
 
 
 def _read_list(value: Any, model: str) -> ModelLimits | None:

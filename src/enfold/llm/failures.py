@@ -159,9 +159,19 @@ def _kind(error: ModelAPIError, *, begun: bool) -> FailureKind:
     """Return the first kind that fits, the most specific ones first."""
     from pydantic_ai import exceptions as theirs
 
-    if _is_refusal(error):
+    status = getattr(error, "status_code", None)
+    # A request may be rejected because of its content, also with the status 403, or its length.
+    is_rejected = isinstance(error, theirs.ModelRequestRejectedError) and not isinstance(
+        error, theirs.ModelAuthenticationError
+    )
+    codes = {error.provider_error_code, error.provider_error_type}
+    if codes & _FILTERS or (status == _FORBIDDEN and is_rejected):
         return DECLINED
-    if _is_overflow(error):
+    if (
+        isinstance(error, theirs.ModelContextWindowExceededError)
+        or status == _TOO_LARGE
+        or (is_rejected and says_overflow(str(error.body)))
+    ):
         return _TOO_LONG
     table: tuple[tuple[type[ModelAPIError], FailureKind], ...] = (
         (theirs.ModelAuthenticationError, _KEY),
@@ -178,38 +188,6 @@ def _kind(error: ModelAPIError, *, begun: bool) -> FailureKind:
     )
     unknown = BROKEN_OFF if begun else _UNREADABLE
     return next((kind for category, kind in table if isinstance(error, category)), unknown)
-
-
-def _is_refusal(error: ModelAPIError) -> bool:
-    """Return True for a filter's error code, and for a 403 about the content."""
-    from pydantic_ai.exceptions import ModelAuthenticationError, ModelRequestRejectedError
-
-    if {error.provider_error_code, error.provider_error_type} & _FILTERS:
-        return True
-    return (
-        getattr(error, "status_code", None) == _FORBIDDEN
-        and isinstance(error, ModelRequestRejectedError)
-        and not isinstance(error, ModelAuthenticationError)
-    )
-
-
-def _is_overflow(error: ModelAPIError) -> bool:
-    from pydantic_ai.exceptions import (
-        ModelAuthenticationError,
-        ModelContextWindowExceededError,
-        ModelRequestRejectedError,
-    )
-
-    if isinstance(error, ModelContextWindowExceededError):
-        return True
-    if getattr(error, "status_code", None) == _TOO_LARGE:
-        return True
-    rejected = isinstance(error, ModelRequestRejectedError)
-    return (
-        rejected
-        and not isinstance(error, ModelAuthenticationError)
-        and says_overflow(str(error.body))
-    )
 
 
 def _note(error: ModelAPIError, connection: Connection) -> str:

@@ -26,7 +26,7 @@ from enfold.llm.clients import (
     usage_of,
 )
 from enfold.llm.failures import BROKEN_OFF, DECLINED, EMPTY, USED_UP, CallFailure, failure_of
-from enfold.messages import Message, Text, ToolCall
+from enfold.messages import Text, ToolCall
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelResponse
@@ -116,7 +116,13 @@ class ModelGateway:
             inline_system=provider.has_inline_system,
             image_urls=provider.fetches_images,
         )
-        settings = _settings(connection, call, model)
+        settings: ModelSettings = {}
+        if "timeout" not in model.unsupported_settings:
+            settings["timeout"] = connection.timeout
+        if call.max_tokens is not None:
+            settings["max_tokens"] = call.max_tokens
+        if call.temperature is not None and takes_temperature(model):
+            settings["temperature"] = call.temperature
         return _Question(connection, model, messages, settings, tools_of(call))
 
     async def _pause(self, failure: CallFailure, connection: Connection, attempt: int) -> None:
@@ -131,17 +137,6 @@ class ModelGateway:
         # Random, so that calls that failed together are not repeated together.
         growing = self._first_pause * 2**attempt * random.uniform(0.5, 1.0)  # noqa: S311  no secret
         await asyncio.sleep(min(max(requested, growing), self._longest_pause))
-
-
-def _settings(connection: Connection, call: Call, model: Model[Any]) -> ModelSettings:
-    settings: ModelSettings = {}
-    if "timeout" not in model.unsupported_settings:
-        settings["timeout"] = connection.timeout
-    if call.max_tokens is not None:
-        settings["max_tokens"] = call.max_tokens
-    if call.temperature is not None and takes_temperature(model):
-        settings["temperature"] = call.temperature
-    return settings
 
 
 async def _answer(question: _Question) -> ModelResponse | CallFailure:
@@ -214,19 +209,13 @@ def _reply(response: ModelResponse, connection: Connection) -> ModelReply:
     message = from_library(response)
     if not any(isinstance(part, Text | ToolCall) for part in message.parts):
         raise (USED_UP if response.finish_reason == "length" else EMPTY).at(connection)
-    ending = _ending(response, message)
-    if ending is None:
+    ending: Ending = "stop"
+    if response.finish_reason in (None, "error"):
         raise BROKEN_OFF.at(connection)
+    if response.finish_reason == "length":
+        ending = "length"
+    elif any(isinstance(part, ToolCall) for part in message.parts):
+        ending = "tool_call"
     return ModelReply(
         message, usage_of(response.usage), ending, response.model_name or connection.model
     )
-
-
-def _ending(response: ModelResponse, message: Message) -> Ending | None:
-    """Return the reason why the reply ended; None if it was cut off."""
-    if response.finish_reason in (None, "error"):
-        return None
-    if response.finish_reason == "length":
-        return "length"
-    calls = any(isinstance(part, ToolCall) for part in message.parts)
-    return "tool_call" if calls else "stop"

@@ -78,7 +78,12 @@ class Keys:
         `sealed` is the encrypted key from the database, if there is one.
         """
         if source is None:
-            return self._usual(provider)
+            if name := self.usual_variable(provider):
+                return checked(self._variable(name) or "", f"the environment variable {name}")
+            if not provider.needs_key:
+                return None
+            names = " or ".join(provider.key_variables)
+            raise ConfigError(f"there is no key: {names} is not set, and no other source is named")
         kind, _, place = check_source(source).partition(":")
         if kind == "env":
             value = self._variable(place)
@@ -88,27 +93,15 @@ class Keys:
         if kind == "file":
             return _read(place)
         if kind == MEMORY:
-            return self._remembered_key(owner)
-        if sealed is None:
-            raise ConfigError(f"no key is stored; `enfold profiles set-key {owner}` stores one")
-        return self.open(sealed, owner=owner)
-
-    def _usual(self, provider: Provider) -> Secret | None:
-        for name in provider.key_variables:
-            if value := self._variable(name):
-                return checked(value, f"the environment variable {name}")
-        if provider.needs_key:
-            names = " or ".join(provider.key_variables)
-            raise ConfigError(f"there is no key: {names} is not set, and no other source is named")
-        return None
-
-    def _remembered_key(self, owner: str) -> Secret:
-        if owner not in self._remembered:
+            if owner in self._remembered:
+                return self._remembered[owner]
             raise ConfigError(
                 "the key was kept in memory for one run of the server, which has ended; enter it "
                 "again"
             )
-        return self._remembered[owner]
+        if sealed is None:
+            raise ConfigError(f"no key is stored; `enfold profiles set-key {owner}` stores one")
+        return self.open(sealed, owner=owner)
 
     def usual_variable(self, provider: Provider) -> str | None:
         """Return the provider's environment variable that is set; None if none is."""

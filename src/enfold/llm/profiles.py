@@ -451,27 +451,20 @@ def summarizer_candidates(
     own = _found(profiles, conversation, "conversation profile") if conversation else None
     profile = own.profile if own is not None else None
     first = named or (profile.condensing_profile if profile is not None else None)
+    found: list[SummarizerCandidate] = []
+    if first is not None:
+        found.append(_found(profiles, first, "condensing profile"))
+    if profile is not None and profile.cheap_model is not None:
+        title = f"cheap model of {profile.provider}, {profile.cheap_model!r}"
+        found.append(SummarizerCandidate(title, profile, profile.cheap_model))
+    if own is not None:
+        found.append(own)
     visited: set[tuple[str, str]] = set()
-    for each in _in_order(profiles, first, own):
+    for each in found:
         who = (each.profile.name if each.profile else each.title, each.model)
         if who not in visited:
             visited.add(who)
             yield each
-
-
-def _in_order(
-    profiles: Mapping[str, Profile | str], first: str | None, own: SummarizerCandidate | None
-) -> Iterator[SummarizerCandidate]:
-    if first is not None:
-        yield _found(profiles, first, "condensing profile")
-    if own is None:
-        return
-    if own.profile is not None:
-        cheap = own.profile.cheap_model
-        if cheap is not None:
-            title = f"cheap model of {own.profile.provider}, {cheap!r}"
-            yield SummarizerCandidate(title, own.profile, cheap)
-    yield own
 
 
 def _found(profiles: Mapping[str, Profile | str], name: str, role: str) -> SummarizerCandidate:
@@ -530,12 +523,16 @@ class SummarizerChain:
             try:
                 summary = await summarize_divided(writer.summarizer, request)
             except SummaryError as error:
-                reason = f"{writer.title}: {_without_name(str(error), writer)}"
+                text = str(error).removeprefix(f"{writer.summarizer.name}: ")
+                reason = f"{writer.title}: {text}"
                 failed.append(reason)
                 costs.append(error.cost)
                 if isinstance(error, NoSummaryError):
                     kind = NoSummaryError
-                if _is_final(error) and len(self._writers) > 1:
+                # Another call would fail too: a wrong key, or a model that does not exist.
+                cause = error.__cause__
+                is_final = isinstance(cause, AuthenticationError) or type(cause) is GatewayError
+                if is_final and len(self._writers) > 1:
                     self._writers.remove(writer)
                     self._passed_over.append(reason)
                 continue
@@ -546,16 +543,6 @@ class SummarizerChain:
         reasons = dict.fromkeys((*self._passed_over, *failed))
         text = "; ".join(reasons) if kind is NoSummaryError else _no_handler(reasons)
         raise kind(text, cost=add(costs))
-
-
-def _is_final(error: SummaryError) -> bool:
-    """Return True if another call would fail too: a wrong key, or a model that does not exist."""
-    cause = error.__cause__
-    return isinstance(cause, AuthenticationError) or type(cause) is GatewayError
-
-
-def _without_name(text: str, writer: CandidateSummarizer) -> str:
-    return text.removeprefix(f"{writer.summarizer.name}: ")
 
 
 def _no_handler(reasons: Sequence[str] | Mapping[str, None]) -> str:

@@ -42,10 +42,6 @@ _THINKING = re.compile(r"\s*<think(?:ing)?>.*?</think(?:ing)?>\s*", re.DOTALL | 
 _UNFINISHED_THINKING = re.compile(r"\s*<think(?:ing)?>", re.IGNORECASE)
 
 
-def _ignore_usage(_usage: CallUsage, _cost: float | None) -> None:
-    """Record nothing."""
-
-
 @dataclass(frozen=True, slots=True)
 class ModelSummarizer:
     """Writes summaries with a model."""
@@ -56,7 +52,7 @@ class ModelSummarizer:
     """The model's limits."""
     name: str
     prices: Prices | None = None
-    tell: Callable[[CallUsage, float | None], None] = _ignore_usage
+    tell: Callable[[CallUsage, float | None], None] = lambda _usage, _cost: None
     """Called with usage and cost of every reply, also of one that is not a summary."""
 
     @property
@@ -69,8 +65,22 @@ class ModelSummarizer:
 
         A failed call is a `SummaryError`, an answer that is no summary a `NoSummaryError`.
         """
+        prompt = build(request)
+        call = Call(
+            (Message("user", (Text(prompt.user),)),),
+            system=prompt.system,
+            max_tokens=self.max_output(request),
+            temperature=TEMPERATURE,
+        )
+        reply = None
         try:
-            reply = await self._reply(self._call(request))
+            # It is streamed, so that a slow model shows that it is at work.
+            async for item in self.gateway.stream(self.connection, call):
+                reply = item if isinstance(item, ModelReply) else None
+            if reply is None:
+                raise BadReplyError(
+                    f"{self.connection.name} ended its answer without completing it"
+                )
         except GatewayError as error:
             raise SummaryError(f"{self.name}: {error}") from error
         return self.accept(reply, request)
@@ -80,7 +90,13 @@ class ModelSummarizer:
         usage = reply.usage
         cost = cost_of_call(usage, self.prices)
         self.tell(usage, cost)
-        text = hide(self._checked(reply, request, cost))
+        # Some servers leave the thinking before the answer.
+        text = _THINKING.sub("", text_of(reply.message.parts), count=1).strip()
+        failure = _failure(text, reply)
+        if failure:
+            raise SummaryError(f"{self.name}: {failure}; nothing was changed", cost=cost)
+        refuse_no_summary(text, request, self.name, cost=cost)
+        text = hide(text)
         return Summary(
             text,
             self.name,
@@ -95,37 +111,10 @@ class ModelSummarizer:
             is_checked=True,
         )
 
-    async def _reply(self, call: Call) -> ModelReply:
-        """The whole answer. It is streamed, so that a slow model shows that it is at work."""
-        reply = None
-        async for item in self.gateway.stream(self.connection, call):
-            reply = item if isinstance(item, ModelReply) else None
-        if reply is None:
-            raise BadReplyError(f"{self.connection.name} ended its answer without completing it")
-        return reply
-
-    def _call(self, request: SummaryRequest) -> Call:
-        prompt = build(request)
-        return Call(
-            (Message("user", (Text(prompt.user),)),),
-            system=prompt.system,
-            max_tokens=self.max_output(request),
-            temperature=TEMPERATURE,
-        )
-
     def max_output(self, request: SummaryRequest) -> int:
         """Return the tokens that the model may write for a request."""
         wanted = max(_LEAST_OUTPUT, ceil(request.max_tokens * self.config.correction * _SPARE))
         return min(wanted, self.config.max_output or wanted)
-
-    def _checked(self, reply: ModelReply, request: SummaryRequest, cost: float | None) -> str:
-        """The summary in the reply, without the thinking that some servers leave before it."""
-        text = _THINKING.sub("", text_of(reply.message.parts), count=1).strip()
-        failure = _failure(text, reply)
-        if failure:
-            raise SummaryError(f"{self.name}: {failure}; nothing was changed", cost=cost)
-        refuse_no_summary(text, request, self.name, cost=cost)
-        return text
 
 
 class ConversationPrefix(Protocol):

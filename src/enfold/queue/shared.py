@@ -24,7 +24,6 @@ from uuid import uuid4
 from enfold.errors import ConfigError, StoreError, StoreUnavailableError, facts
 from enfold.records import OutboxEntry, SessionKey
 from enfold.store import catalog, outbox
-from enfold.store import outbox as leases
 from enfold.store.database import Database
 from enfold.store.store import Store
 
@@ -93,17 +92,17 @@ class OutboxWork:
             await handler.do(entries)
         # The handler may be foreign code: whatever it raises, its entries must not be lost.
         except Exception as error:  # noqa: BLE001
-            kind, cause = entries[0].kind, type(error).__name__
+            kind, cause = entries[0].kind, type(error).__name__[:_LONGEST_ERROR]
             _log.warning("background work failed: kind=%s cause=%s", kind, cause)
-            await self._store.write(_put_back, self._holder, entries, cause)
+
+            def put_back(db: Database) -> None:
+                for entry in entries:
+                    wait = min(outbox.LONGEST_DELAY, _FIRST_RETRY_SECONDS * 2**entry.attempts)
+                    outbox.failed(db, entry.id, self._holder, error=cause, retry_in=wait)
+
+            await self._store.write(put_back)
         else:
             await self._store.write(outbox.done, [entry.id for entry in entries])
-
-
-def _put_back(db: Database, holder: str, entries: Sequence[OutboxEntry], error: str) -> None:
-    for entry in entries:
-        wait = min(outbox.LONGEST_DELAY, _FIRST_RETRY_SECONDS * 2**entry.attempts)
-        outbox.failed(db, entry.id, holder, error=error[:_LONGEST_ERROR], retry_in=wait)
 
 
 _SCOPE, _STEPS = "queue", "procrastinate"
@@ -162,8 +161,6 @@ _AGAIN_SECONDS = 1.0
 _CLOSING_SECONDS = 10.0
 _STALLED_SECONDS = 30.0
 
-_log = logging.getLogger("enfold.queue")
-
 
 class SharedRunner:
     """A worker in this process, and a check of the outbox every few seconds."""
@@ -211,8 +208,12 @@ class SharedRunner:
         self._wake.set()
         await self._task
         self._task = None
+        deadline = monotonic() + _CLOSING_SECONDS
         try:
-            await _finish(self._work)
+            for kind, handler in self._work.handlers.items():
+                while handler.before_closing and monotonic() < deadline:
+                    if not await self._work.do_some(kind):
+                        break
         except StoreError as error:
             _log.warning("entries of the outbox are left to the next process: %s", error)
 
@@ -283,7 +284,7 @@ class SharedRunner:
                 await job.defer_async(kind=kind, session=session)
         # One process checks for all of them.
         lease = "queue:stalled"
-        if await self._store.write(leases.acquire, lease, self._holder, seconds=self._stalled):
+        if await self._store.write(outbox.acquire, lease, self._holder, seconds=self._stalled):
             for stalled in await app.job_manager.get_stalled_jobs(
                 queue=NAME, seconds_since_heartbeat=self._stalled
             ):
@@ -312,11 +313,3 @@ class SharedRunner:
             return
         with suppress(TimeoutError):
             await asyncio.wait_for(self._wake.wait(), seconds)
-
-
-async def _finish(work: OutboxWork) -> None:
-    """Handle the entries that must be handled before closing, for a limited time."""
-    deadline = monotonic() + _CLOSING_SECONDS
-    for kind, handler in work.handlers.items():
-        while handler.before_closing and monotonic() < deadline and await work.do_some(kind):
-            pass

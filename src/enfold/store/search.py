@@ -17,7 +17,6 @@ from enfold.records import (
     PhraseOccurrences,
     SearchScope,
     SessionKey,
-    StoredMessage,
 )
 from enfold.store import tree
 from enfold.store.database import Database, Row
@@ -255,14 +254,6 @@ def stretch(db: Database, where: SearchScope, first: int, last: int) -> list[Mes
     return _stretch(db, tip, max(1, first), last) if max(1, first) <= last <= tip.depth else []
 
 
-def neighbours(
-    db: Database, where: SearchScope, position: int, number: int
-) -> tuple[StoredMessage, ...]:
-    """Return a message of the branch to the tip with that number of neighbours on each side."""
-    first, last = max(1, position - number), position + number
-    return tree.between(db, where.one_session(), where.tip, first, last)
-
-
 def newest_time(db: Database, where: SearchScope) -> int | None:
     """Return the time of the last message of the branch; None if it is empty."""
     tip = tree.tip_node(db, where.one_session(), where.tip)
@@ -291,11 +282,6 @@ def depths_between(db: Database, where: SearchScope, first: int, end: int) -> tu
         return 1 + bisect_left(range(1, tip.depth + 1), time, key=time_from)
 
     return first_from(first), first_from(end) - 1
-
-
-def message_at(db: Database, where: SearchScope, position: int) -> StoredMessage:
-    """Return the message at a position of the branch to the tip; the first is 1."""
-    return tree.at_position(db, where.one_session(), position, where.tip)
 
 
 def texts(db: Database, _where: SearchScope, spots: Iterable[MessageLocation]) -> dict[int, str]:
