@@ -82,7 +82,7 @@ async def test_a_tip_says_which_branch(store: Store, session: SessionRecord) -> 
     assert found == PhraseOccurrences({TEA: [2]}, 2)
     assert (await store.read(tree.at_position, session.key, 2, second.id)).id == second.id
     with pytest.raises(NotFoundError, match="this branch has 2"):
-        await store.read(search.message_at, where, 3)
+        await store.read(tree.at_position, session.key, 3, second.id)
     with pytest.raises(InputError, match="needs a session"):
         await store.read(
             search.search_around, SearchScope(namespace=""), (TEA,), everything, most=1
