@@ -131,11 +131,10 @@ class _Rollout:
 
     def transcript(self) -> Transcript:
         given_id = self.meta.get("id")
+        system: Message | None = None
         match self.meta.get("base_instructions"):
             case {"text": str(text)} if text:
                 system = Message("system", (Text(text),), dialect=DIALECT)
-            case _:
-                system = None
         notes = {"turn_context": self.context, "compactions": self.compactions}
         return Transcript(
             tuple(self.entries),
