@@ -37,7 +37,12 @@ from enfold.strategies.lossless.results import (
     replace_repeats,
     superseded_lists,
 )
-from enfold.strategies.lossless.texts import EditRight, texts_of, with_texts
+from enfold.strategies.lossless.texts import (
+    EditRight,
+    has_editable_results,
+    texts_of,
+    with_texts,
+)
 from enfold.tokens import compute_async, count_messages, get
 
 __all__ = ["KIND", "Encodings", "Lossless", "LosslessConfig", "Obsolete", "shorten"]
@@ -45,6 +50,7 @@ __all__ = ["KIND", "Encodings", "Lossless", "LosslessConfig", "Obsolete", "short
 
 _TRIED_WHOLE, _SAMPLE = 300_000, 100_000
 """Characters up to which an estimate tries all texts, and encodings on how many of more."""
+_NOTHING_TWICE = "nothing that may be shortened is in view twice"
 
 
 class LosslessRun:
@@ -243,9 +249,12 @@ def shorten(
     An estimate tries encodings on a sample of the texts: its counts are close, and it shows the
     other texts as they are.
     """
+    config = config or LosslessConfig()
+    if not _may_shorten(plan, config):
+        return unchanged(plan, Lossless.id, _NOTHING_TWICE)
     left_alone: set[int] = set()
     while True:
-        work = LosslessRun(plan, config or LosslessConfig(), left_alone, is_estimate=is_estimate)
+        work = LosslessRun(plan, config, left_alone, is_estimate=is_estimate)
         steps = work.run()
         entries = work.entries()
         larger = {
@@ -257,9 +266,14 @@ def shorten(
             break
         left_alone |= larger  # each marker saves tokens, but rarely all of them together do not
     if all(isinstance(entry, KeptMessage) for entry in entries):
-        return unchanged(plan, Lossless.id, "nothing that may be shortened is in view twice")
+        return unchanged(plan, Lossless.id, _NOTHING_TWICE)
     operations = tuple(f"{step.name}_completed" for step in steps)
     return Condensation(Lossless.id, entries, steps, operations=operations)
+
+
+def _may_shorten(plan: Plan, config: LosslessConfig) -> bool:
+    """Return True if a result or a to-do list may be edited. Most chats have none."""
+    return has_editable_results(plan) or bool(_lists_to_remove(plan, config))
 
 
 KIND = StrategyKind(

@@ -37,18 +37,27 @@ def replace_blocks(drafts: Sequence[TextDraft], terms: StepContext) -> None:
     entered: list[int] = []
     calls = (draft.was.call for draft in drafts)
     files = [None if call is None else path_of(call) for call in calls]
-    for index in reversed(range(len(drafts))) if terms.keep_last else range(len(drafts)):
+    order = range(len(drafts))[::-1] if terms.keep_last else range(len(drafts))
+    # A text after the last one that may have a hole is neither cut nor pointed to.
+    last = max((at for at, index in enumerate(order) if _may_have_hole(drafts[index])), default=-1)
+    for index in order[: last + 1]:
         draft = drafts[index]
         entered.append(index)
         if draft.is_replaced:
             unit_index.add("", Units())
             continue
         unit_index.add(draft.text, units_of(draft.text))
-        if draft.right is EditRight.NOTHING or draft.is_whole:
+        if not _may_have_hole(draft):
             unit_index.enter()
             continue
         claim = _Claim(drafts, index, entered, unit_index, files, terms)
         unit_index.match(claim, first=1 if draft.was.is_error else 0)
+
+
+def _may_have_hole(draft: TextDraft) -> bool:
+    """Return True if a marker may take the place of a part of the text."""
+    is_fixed = draft.right is EditRight.NOTHING or draft.is_whole
+    return not (is_fixed or draft.is_replaced)
 
 
 @dataclass(slots=True)

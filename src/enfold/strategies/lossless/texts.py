@@ -48,6 +48,16 @@ def texts_of(plan: Plan) -> list[ResultText]:
     return texts_of_messages(plan.messages, _rights(plan))
 
 
+def has_editable_results(plan: Plan) -> bool:
+    """Return True if a message whose results may be edited has one."""
+    return any(
+        isinstance(part, ToolResult)
+        for message, right in zip(plan.messages, _rights(plan), strict=True)
+        if right is not EditRight.NOTHING
+        for part in message.parts
+    )
+
+
 def texts_of_messages(
     messages: Sequence[Message], rights: Sequence[EditRight] | None = None
 ) -> list[ResultText]:
