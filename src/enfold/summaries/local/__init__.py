@@ -77,6 +77,6 @@ def _useful_length(request: SummaryRequest, material: Material) -> int:
         if unit.origin.section  # of the previous summary, or about the state of the work
     )
     tokens = sum(cost.text for cost in material.costs)
-    characters = sum(len(unit.reading.text) for unit in material.units)
+    characters = sum(len(unit.text) for unit in material.units)
     source = sum(len(text_of(message.parts)) for message in request.messages)
     return max(_MIN_TOKENS, earlier + int(_MAX_SHARE * source * tokens / characters))

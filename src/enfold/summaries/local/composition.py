@@ -9,6 +9,7 @@ back into units.
 from __future__ import annotations
 
 import re
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -92,7 +93,7 @@ def section_of(unit: SummaryUnit, last: int, style: Style = "default") -> str:
 
 
 def _agent_section(unit: SummaryUnit, section: str, last: int) -> str:
-    cues = unit.reading.cues
+    cues = unit.cues
     if unit.form is TextForm.TOOL or section == QUESTIONS:
         return section
     if unit.origin.role == "user" and cues & Cue.DEMAND:
@@ -103,7 +104,7 @@ def _agent_section(unit: SummaryUnit, section: str, last: int) -> str:
 
 
 def _section_of(unit: SummaryUnit, last: int) -> str:
-    cues = unit.reading.cues
+    cues = unit.cues
     if unit.form is TextForm.TOOL:
         return TOOLS
     if cues & Cue.OPEN and not cues & Cue.DECISION:
@@ -111,7 +112,7 @@ def _section_of(unit: SummaryUnit, last: int) -> str:
     is_next = cues & Cue.NEXT and unit.origin.message > last * _LATE
     if cues & (Cue.DECISION | Cue.OUTCOME) or is_next:
         return DECISIONS
-    is_technical = unit.form in {TextForm.CODE, TextForm.LISTING} or unit.reading.technical > 1
+    is_technical = unit.form in {TextForm.CODE, TextForm.LISTING} or unit.technical > 1
     return TECHNICAL if is_technical or cues & Cue.FAULT else KEY_POINTS
 
 
@@ -189,7 +190,7 @@ def _shares_line(line: list[SummaryUnit], unit: SummaryUnit) -> bool:
         return True
     if origin.speaker != before.speaker or origin.speaker in UNNAMED or before.message < 0:
         return False
-    length = sum(len(each.reading.text) for each in line)
+    length = sum(len(each.text) for each in line)
     return origin.message - before.message <= _MAX_DISTANCE and length < _LINE_LENGTH
 
 
@@ -200,16 +201,15 @@ def _line(units: list[SummaryUnit]) -> str:
 
 def _joined(units: list[SummaryUnit]) -> str:
     """Return the pieces in one line, with a gap wherever text is left out."""
-    text, before = units[0].reading.text, units[0]
+    text, before = units[0].text, units[0]
     for unit in units[1:]:
-        reading = unit.reading
-        if reading.trimmed or unit.place != before.place + 1 or unit.origin != before.origin:
+        if unit.is_trimmed or unit.place != before.place + 1 or unit.origin != before.origin:
             joint = GAP
         elif unit.begins_line and not text.endswith(PAUSES):
             joint = ITEM_JOINT
         else:
             joint = "" if text.endswith(UNSPACED_ENDS) else " "
-        text += joint + reading.text
+        text += joint + unit.text
         before = unit
     return text
 
@@ -226,39 +226,39 @@ def mark_open(units: Iterable[SummaryUnit], last: int | None) -> list[SummaryUni
     `last` is the index of the conversation's last message; None if other messages follow.
     """
     units = list(units)
-    questions = {unit.origin.message for unit in units if unit.reading.cues & Cue.QUESTION}
-    doubts = {unit.origin.message for unit in units if unit.reading.cues & (Cue.DOUBT | Cue.OPEN)}
+    questions = {unit.origin.message for unit in units if unit.cues & Cue.QUESTION}
+    doubts = {unit.origin.message for unit in units if unit.cues & (Cue.DOUBT | Cue.OPEN)}
 
     def is_open(unit: SummaryUnit) -> bool:
-        message, cues = unit.origin.message, unit.reading.cues
+        message, cues = unit.origin.message, unit.cues
         if message < 0 or unit.origin.role == "tool":
             return False
         if cues & Cue.QUESTION:
             return message == last or message + 1 in doubts
         return bool(cues & Cue.DOUBT) and message - 1 in questions
 
-    return [
-        unit._replace(reading=unit.reading._replace(cues=unit.reading.cues | Cue.OPEN))
-        if is_open(unit)
-        else unit
-        for unit in units
-    ]
+    return [unit._replace(cues=unit.cues | Cue.OPEN) if is_open(unit) else unit for unit in units]
 
 
 def settled(units: Sequence[SummaryUnit]) -> list[int]:
     """Return the questions of the previous summary that a new decision or outcome answers."""
+    questions = [
+        index
+        for index, unit in enumerate(units)
+        if unit.is_earlier and unit.origin.section in {QUESTIONS, OPEN_QUESTIONS}
+    ]
+    if not questions:
+        return []
     answers = [
-        set(unit.reading.concepts)
+        set(unit.concepts)
         for unit in units
-        if not unit.is_earlier and unit.reading.cues & (Cue.DECISION | Cue.OUTCOME)
+        if not unit.is_earlier and unit.cues & (Cue.DECISION | Cue.OUTCOME)
     ]
     return [
         index
-        for index, unit in enumerate(units)
-        if unit.is_earlier
-        and unit.origin.section in {QUESTIONS, OPEN_QUESTIONS}
-        and any(
-            len(answer.intersection(unit.reading.concepts)) > _ANSWERED * len(unit.reading.concepts)
+        for index in questions
+        if any(
+            len(answer.intersection(units[index].concepts)) > _ANSWERED * len(units[index].concepts)
             for answer in answers
         )
     ]
@@ -295,7 +295,11 @@ def read_earlier(summary: str, lexicon: Lexicon) -> list[SummaryUnit]:
                 place += 1
                 reading = read(piece.text, lexicon, trim=False)
                 if reading.text:
-                    units.append(SummaryUnit(reading, origin, piece.form, place, piece.begins_line))
+                    units.append(
+                        SummaryUnit.of(
+                            reading, origin, piece.form, place, begins_line=piece.begins_line
+                        )
+                    )
     return units
 
 
@@ -378,7 +382,7 @@ class Material:
     costs: list[UnitCost]
     factors: list[float]
     worths: dict[str, float]
-    """By concept."""
+    """By concept. Those of concepts that the summary has fall while it is composed."""
     replaced: dict[int, float]
     """Units that a correction made obsolete."""
     people: tuple[str, ...] = ()
@@ -403,9 +407,10 @@ class Material:
         return [i for i, u in enumerate(self.units) if u.is_earlier]
 
     @property
-    def new(self) -> list[int]:
+    def new(self) -> Sequence[int]:
         """The units of the messages."""
-        return [i for i, u in enumerate(self.units) if not u.is_earlier and not u.origin.section]
+        units = enumerate(self.units)
+        return array("I", (i for i, u in units if not u.is_earlier and not u.origin.section))
 
 
 def gather_material(request: SummaryRequest, tokenizer: Tokenizer) -> Material:
@@ -418,7 +423,7 @@ def gather_material(request: SummaryRequest, tokenizer: Tokenizer) -> Material:
     is_agent = request.style == "agent"
     state = state_lines(request.messages) if is_agent else []
     if is_agent:
-        lines = [(unit.origin.section, unit.reading.text) for unit in earlier]
+        lines = [(unit.origin.section, unit.text) for unit in earlier]
         gone = list(superseded(lines, state))
         earlier = [unit for unit, is_gone in zip(earlier, gone, strict=True) if not is_gone]
     # Count a sentence that is repeated word for word only once. Tokens are not held: all of them
@@ -435,7 +440,7 @@ def gather_material(request: SummaryRequest, tokenizer: Tokenizer) -> Material:
     chosen = promising_drafts(drafts, worths, lexicon, request.target)
     lengths, place = _turn_lengths(drafts), len(drafts)
     units = [*earlier, *read_drafts(drafts, chosen, lexicon)]
-    units = [unit for unit in units if unit.reading.concepts] or units
+    units = [unit for unit in units if unit.concepts] or units
     units += _state_units(state, request.messages, place, lexicon, worths)
     last = len(request.messages) - 1
     units = mark_open(units, None if request.recent else last)
@@ -483,17 +488,17 @@ def _state_units(
             worths.setdefault(concept, _STATE_WORTH)
         day = day_of(messages[line.message])
         origin = Origin(line.message, "", "tool", line.section, day=day)
-        yield SummaryUnit(reading, origin, TextForm.TOOL, place + number)
+        yield SummaryUnit.of(reading, origin, TextForm.TOOL, place + number)
 
 
 def _tokens(unit: SummaryUnit) -> list[str]:
     """Return the tokens of a unit; a listed item does not begin a sentence, so a mark precedes."""
-    tokens = unit.reading.text.split()
+    tokens = unit.text.split()
     return ["-", *tokens] if unit.form is TextForm.ITEM else tokens
 
 
 def _people(earlier: Iterable[SummaryUnit], messages: Iterable[Message]) -> tuple[str, ...]:
-    listed = " ".join(u.reading.text for u in earlier if u.origin.speaker == PEOPLE)
+    listed = " ".join(u.text for u in earlier if u.origin.speaker == PEOPLE)
     names = dict.fromkeys(listed.split(JOINT) if listed else ())
     names.update(dict.fromkeys(message.name for message in messages if message.name))
     return tuple(names) if len(names) >= _MEETING else ()
@@ -502,7 +507,7 @@ def _people(earlier: Iterable[SummaryUnit], messages: Iterable[Message]) -> tupl
 def _costs(units: list[SummaryUnit], tokenizer: Tokenizer) -> list[UnitCost]:
     speakers = sorted({unit.origin.speaker for unit in units})
     labels = [f"- {speaker}: \n" if speaker else "- \n" for speaker in speakers]
-    counts = tokenizer.count_many([*labels, *(unit.reading.text for unit in units)])
+    counts = tokenizer.count_many([*labels, *(unit.text for unit in units)])
     lines = dict(zip(speakers, counts, strict=False))
     texts = counts[len(speakers) :]
     # Most units have the cost of another one, whose value they share.
@@ -548,7 +553,7 @@ def _index_entries(
             factor *= _TOOL_FACTOR
         for shown, concepts in _listed_items(material, index):
             if concepts and shown not in found and not all(map(selection.covers, concepts)):
-                worth = max(material.worths[concept] for concept in concepts)
+                worth = max(map(selection.full_worth, concepts))
                 found[shown] = IndexEntry(shown, concepts, index, worth * factor)
     return list(found.values())
 
@@ -556,11 +561,11 @@ def _index_entries(
 def _listed_items(material: Material, index: int) -> Iterator[tuple[str, tuple[str, ...]]]:
     unit = material.units[index]
     if unit.form is TextForm.ITEM:
-        yield unit.reading.text, unit.reading.concepts
+        yield unit.text, unit.concepts
         return
     only_places = unit.form is TextForm.TOOL and not unit.is_earlier
     unwanted = NUMBERS | {"numeral"} if index in material.replaced else {"numeral"}
-    for item in unit.reading.items:
+    for item in unit.items:
         is_wanted = item.kind in PLACES if only_places else item.kind not in unwanted
         if is_wanted and len(item.shown) >= _MIN_LENGTH:
             yield item.shown, item.concepts
@@ -643,7 +648,7 @@ class Composition:
         budget -= sum(self._tokenizer.count_many(self._people)) + len(self._people)
         if budget < _INDEX_FROM:
             # In so few tokens what the user rules and decides comes before the subject.
-            rules = [i for i in new if material.units[i].reading.cues & Cue.RULE]
+            rules = [i for i in new if material.units[i].cues & Cue.RULE]
             selection.fill(rules, int(budget * _RULES_SHARE))
         opening = int(min(max(budget * _OPENING, _MIN_OPENING), _MAX_OPENING))
         self._select_context(min(budget, selection.tokens + opening))
@@ -665,8 +670,8 @@ class Composition:
         if budget >= _INDEX_FROM:
             left = budget - self._index_tokens - selection.tokens
             self._add_to_index(new, min(left, _MAX_NEW_INDEX))
-        with_content = [i for i in new if _has_content(material.units[i])]
-        return self._fit([*earlier, *with_content]) or self._shortened_best()
+        with_content = (i for i in new if _has_content(material.units[i]))
+        return self._fit(array("I", chain(earlier, with_content))) or self._shortened_best()
 
     def _select_context(self, budget: int) -> None:
         """Select the purpose of the conversation, from the previous summary or from its start."""
@@ -702,7 +707,7 @@ class Composition:
         self._index += chosen
         self._index_tokens += tokens
 
-    def _fit(self, candidates: list[int]) -> str:
+    def _fit(self, candidates: Sequence[int]) -> str:
         """Return the text as long as the limit allows, and not longer.
 
         Costs are computed line by line, so lines that were joined leave tokens for more units. If
@@ -751,7 +756,7 @@ class Composition:
 
     def _shortened_best(self) -> str:
         """Return the beginning of the best unit, as long as the limit allows."""
-        text = self._material.units[self._selection.best()].reading.text
+        text = self._material.units[self._selection.best()].text
         fits, too_long = 0, len(text) + 1
         while too_long - fits > 1:
             middle = (fits + too_long) // 2
@@ -763,4 +768,4 @@ class Composition:
 
 
 def _has_content(unit: SummaryUnit) -> bool:
-    return not unit.reading.cues & (Cue.PLEASANTRY | Cue.ANNOUNCEMENT) and not is_aside(unit)
+    return not unit.cues & (Cue.PLEASANTRY | Cue.ANNOUNCEMENT) and not is_aside(unit)

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from array import array
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
 from typing import NamedTuple
 
 from enfold.messages import Role
 from enfold.summaries.local.lexicon import NUMBERS, PLACES, TECHNICAL, Lexicon, TokenKind
-from enfold.summaries.local.units import UNNAMED, Reading, SummaryUnit, UnitDraft
+from enfold.summaries.local.units import UNNAMED, SummaryUnit, UnitDraft
 from enfold.summaries.request import Style
 from enfold.text.sentences import RUN_WORDS, Cue, TextForm, telling_words
 from enfold.text.words import COLONS
@@ -180,45 +182,44 @@ def unit_factors(
     factors: list[float] = []
     equal: dict[float, float] = {}
     for unit in units:
-        reading, message = unit.reading, unit.origin.message
+        message = unit.origin.message
         factor = _FORM_FACTORS[unit.form]
         if is_meeting:
-            factor *= _cue_factor(reading.cues) ** _CUE_POWER_IN_MEETINGS
+            factor *= _cue_factor(unit.cues) ** _CUE_POWER_IN_MEETINGS
             if not unit.is_earlier:
-                factor *= _turn_factor(reading, lengths[message])
+                factor *= _turn_factor(unit, lengths[message])
         else:
-            factor *= _ROLE_FACTORS[unit.origin.role] * _cue_factor(reading.cues)
+            factor *= _ROLE_FACTORS[unit.origin.role] * _cue_factor(unit.cues)
         if message == first:
             factor *= _FIRST_MESSAGE
         elif message == last:
             factor *= _LAST_MESSAGE
-        if reading.text.endswith(COLONS):
+        if unit.text.endswith(COLONS):
             factor *= _ENDS_IN_COLON
         if is_aside(unit):
             factor *= _ASIDE
-        if unit.form is TextForm.SENTENCE and len(reading.concepts) == 1 and not reading.items:
+        if unit.form is TextForm.SENTENCE and len(unit.concepts) == 1 and not unit.items:
             factor *= _SINGLE_WORD
-        if style == "code" and reading.technical:
+        if style == "code" and unit.technical:
             factor *= _TECHNICAL_IN_CODE_STYLE
         factors.append(equal.setdefault(factor, factor))
     return factors
 
 
-def _turn_factor(reading: Reading, length: int) -> float:
+def _turn_factor(unit: SummaryUnit, length: int) -> float:
     """Return the factor of a piece of a turn of a meeting that has `length` words."""
-    if len(telling_words(reading.text)) < _TELLING:
+    if len(telling_words(unit.text)) < _TELLING:
         return _EMPTY_TURN
-    numbers = sum(item.kind in NUMBERS for item in reading.items)
+    numbers = sum(item.kind in NUMBERS for item in unit.items)
     factor = math.pow(max(1.0, length / RUN_WORDS), _TURN_POWER)
     factor *= math.pow(1 + numbers, _NUMBER_POWER)
-    is_fragment = len(reading.text.split()) < min(RUN_WORDS, length / 2)
+    is_fragment = len(unit.text.split()) < min(RUN_WORDS, length / 2)
     return factor * _FRAGMENT if is_fragment else factor
 
 
 def is_aside(unit: SummaryUnit) -> bool:
     """Return True for a unit that its speaker marks as off the subject, without an exact item."""
-    reading = unit.reading
-    return bool(reading.cues & Cue.ASIDE) and not reading.items and not reading.cues & _DECISIVE
+    return bool(unit.cues & Cue.ASIDE) and not unit.items and not unit.cues & _DECISIVE
 
 
 @cache
@@ -248,6 +249,60 @@ class UnitCost(NamedTuple):
     """The bullet, the speaker and the end of a line of its own."""
 
 
+class _Queue:
+    """Indexes of units in the order of their ranks, which may change.
+
+    The first ranks are sorted once and held in arrays. A unit that gets another rank is pushed on a
+    heap, and its earlier place remains.
+    """
+
+    def __init__(self, indexes: Iterable[int]) -> None:
+        self._indexes = array("I", indexes)
+        self._members = bytearray(max(self._indexes, default=-1) + 1)
+        for index in self._indexes:
+            self._members[index] = True
+        self._ranks = array("d")
+        self._at = 0
+        self._pushed: list[tuple[float, int]] = []
+
+    def __contains__(self, index: int) -> bool:
+        return index < len(self._members) and bool(self._members[index])
+
+    def sort(self, rank_of: Callable[[int], float]) -> None:
+        """Sort by rank; of equal ranks the lower index is the first."""
+        ranks = array("d", map(rank_of, self._indexes))
+        order = sorted(range(len(ranks)), key=ranks.__getitem__)
+        self._ranks = array("d", map(ranks.__getitem__, order))
+        self._indexes = array("I", map(self._indexes.__getitem__, order))
+
+    def push(self, rank: float, index: int) -> None:
+        """Add an index with another rank."""
+        heapq.heappush(self._pushed, (rank, index))
+
+    def pop(self) -> int | None:
+        """Remove the first index and return it. None if there is none."""
+        first = self._first()
+        if first is None:
+            return None
+        if self._pushed and first is self._pushed[0]:
+            heapq.heappop(self._pushed)
+        else:
+            self._at += 1
+        return first[1]
+
+    def is_first(self, rank: float, index: int) -> bool:
+        """Return True if an index of that rank would be the first, or is."""
+        first = self._first()
+        return first is None or first[1] == index or (rank, index) < first
+
+    def _first(self) -> tuple[float, int] | None:
+        pushed = self._pushed[0] if self._pushed else None
+        if self._at == len(self._ranks):
+            return pushed
+        sorted_first = self._ranks[self._at], self._indexes[self._at]
+        return sorted_first if pushed is None or sorted_first < pushed else pushed
+
+
 class UnitSelection:
     """The units selected so far, their tokens, and the worth of what is not selected."""
 
@@ -255,24 +310,24 @@ class UnitSelection:
         self,
         units: Sequence[SummaryUnit],
         costs: Sequence[UnitCost],
-        worths: Mapping[str, float],
+        worths: dict[str, float],
         factors: Sequence[float],
     ) -> None:
+        """The worths of the concepts fall in place as units are selected."""
         self.selected: list[int] = []
         self.tokens = 0
         self._units = units
         self._costs = costs
         self._factors = factors
-        self._left = dict(worths)
-        self._covered: set[str] = set()
+        self._left = worths
+        self._full_worths: dict[str, float] = {}
+        """The worths of covered concepts as they were."""
         self._messages: set[int] = set()
         """Messages that have a line."""
-        self._initial_worths = [self._current_worth(index) for index in range(len(units))]
-        self._last_worths = list(self._initial_worths)
-        self._min_worths = [
-            _MIN_DECISION * worth if unit.reading.cues & _DECISIVE else 0.0
-            for unit, worth in zip(units, self._initial_worths, strict=True)
-        ]
+        # Arrays, because a long conversation has many units and a float takes three times as much.
+        self._initial_worths = array("d", map(self._current_worth, range(len(units))))
+        self._last_worths = array("d", self._initial_worths)
+        self._by_message = array("I", sorted(range(len(units)), key=self._message))
 
     def fill(
         self,
@@ -284,32 +339,33 @@ class UnitSelection:
     ) -> None:
         """Select the best candidates until the budget is used or the rest has little content."""
         selected = set(self.selected)
-        worths = self._last_worths
-        heap: list[tuple[float, int]] = []
-        by_message: dict[int, list[int]] = {}
-        for i in candidates:
-            if i not in selected and self._initial_worths[i] > min_worth:
-                heap.append((-worths[i] / self._length(i), i))
-                by_message.setdefault(self._units[i].origin.message, []).append(i)
-        heapq.heapify(heap)
-        while heap and budget - self.tokens >= _MIN_LINE_TOKENS:
-            index = heap[0][1]
+        queue = _Queue(
+            index
+            for index in candidates
+            if index not in selected and self._initial_worths[index] > min_worth
+        )
+        queue.sort(self._rank)
+        joined: set[int] = set()
+        while budget - self.tokens >= _MIN_LINE_TOKENS and (index := queue.pop()) is not None:
             if index in selected or self._cost(index) > budget - self.tokens:
-                heapq.heappop(heap)
                 continue
             worth = self._current_worth(index)
             if worth <= min_new * self._initial_worths[index]:
-                heapq.heappop(heap)
                 continue
-            worth = worths[index] = max(worth, self._min_worths[index])
-            heapq.heapreplace(heap, (-worth / self._length(index), index))
-            if heap[0][1] == index:
-                heapq.heappop(heap)
-                self._select(index)
-                selected.add(index)
+            self._last_worths[index] = max(worth, self._min_worth(index))
+            rank = self._rank(index)
+            if not queue.is_first(rank, index):
+                queue.push(rank, index)
+                continue
+            self._select(index)
+            selected.add(index)
+            message = self._message(index)
+            if message not in joined:
                 # Other sentences of this message can now share its line.
-                for other in by_message.pop(self._units[index].origin.message, ()):
-                    heapq.heappush(heap, (-worths[other] / self._length(other), other))
+                joined.add(message)
+                for other in self._units_of(message):
+                    if other in queue:
+                        queue.push(self._rank(other), other)
 
     def take(self, candidates: Iterable[int], budget: int) -> None:
         """Select the candidates in their order, as far as they fit the budget."""
@@ -330,19 +386,43 @@ class UnitSelection:
 
     def covers(self, concept: str) -> bool:
         """Return True if a selected unit has the concept."""
-        return concept in self._covered
+        return concept in self._full_worths
+
+    def full_worth(self, concept: str) -> float:
+        """Return the worth of a concept, whether a selected unit has it or not."""
+        return self._full_worths.get(concept, self._left[concept])
 
     def _select(self, index: int) -> None:
         self.tokens += self._cost(index)
         self.selected.append(index)
         unit = self._units[index]
         self._messages.add(unit.origin.message)
-        self._covered.update(unit.reading.concepts)
-        for concept in unit.reading.concepts:
+        for concept in unit.concepts:
+            self._full_worths.setdefault(concept, self._left[concept])
             self._left[concept] *= _COVERED
 
+    def _units_of(self, message: int) -> Iterator[int]:
+        """Yield the units of a message."""
+        order = self._by_message
+        for at in range(bisect_left(order, message, key=self._message), len(order)):
+            if self._message(order[at]) != message:
+                break
+            yield order[at]
+
+    def _message(self, index: int) -> int:
+        return self._units[index].origin.message
+
+    def _rank(self, index: int) -> float:
+        """Return the place of a unit in the order of selection; the smallest is the first."""
+        return -self._last_worths[index] / self._length(index)
+
+    def _min_worth(self, index: int) -> float:
+        """Return the worth that a unit keeps, however many of its concepts are covered."""
+        is_decision = self._units[index].cues & _DECISIVE
+        return _MIN_DECISION * self._initial_worths[index] if is_decision else 0.0
+
     def _current_worth(self, index: int) -> float:
-        concepts = self._units[index].reading.concepts
+        concepts = self._units[index].concepts
         return self._factors[index] * sum(map(self._left.__getitem__, concepts))
 
     def _length(self, index: int) -> float:

@@ -347,14 +347,50 @@ class UnitDraft(NamedTuple):
 
 
 class SummaryUnit(NamedTuple):
-    """One candidate for the summary."""
+    """One candidate for the summary: a reading, without the fields that only its form needs.
 
-    reading: Reading
+    It has the fields themselves, because a reading of its own would take half as much again.
+    """
+
+    text: str
+    concepts: tuple[str, ...]
+    items: tuple[ExactItem, ...]
+    cues: int
+    technical: int
+    """The number of paths, addresses and identifiers."""
+    is_trimmed: bool
+    """True if filler words at the start were removed."""
     origin: Origin
     form: TextForm
     place: int
     """Its number in the conversation; neighbours differ by one."""
-    begins_line: bool = True
+    begins_line: bool
+
+    @classmethod
+    def of(
+        cls,
+        reading: Reading,
+        origin: Origin,
+        form: TextForm,
+        place: int,
+        *,
+        begins_line: bool = True,
+        cues: int = 0,
+    ) -> SummaryUnit:
+        """Return the unit of a reading, with more cues."""
+        text, concepts, items, found, technical, _, trimmed = reading
+        return cls(
+            text,
+            concepts,
+            items,
+            found | cues,
+            technical,
+            trimmed,
+            origin,
+            form,
+            place,
+            begins_line,
+        )
 
     @property
     def is_earlier(self) -> bool:
@@ -526,12 +562,13 @@ def read_drafts(
         if not reading.text:
             continue
         cues = draft.cues | _cues_before(drafts, place, lexicon)
-        if cues:
-            reading = reading._replace(cues=reading.cues | cues)
         form = draft.form
         if form is TextForm.SENTENCE and reading.plain < _FEW_WORDS and len(reading.text) > _SHORT:
             form = TextForm.LISTING
-        units.append(SummaryUnit(reading, draft.origin, form, place, draft.begins_line))
+        begins_line = draft.begins_line
+        units.append(
+            SummaryUnit.of(reading, draft.origin, form, place, begins_line=begins_line, cues=cues)
+        )
     drafts.clear()
     return units[::-1]
 
@@ -710,16 +747,16 @@ def replaced(units: Sequence[SummaryUnit], lexicon: Lexicon) -> dict[int, float]
     corrections = [
         index
         for index, unit in enumerate(units)
-        if unit.reading.cues & Cue.CORRECTION and not unit.is_earlier
+        if unit.cues & Cue.CORRECTION and not unit.is_earlier
     ]
     topics: dict[str, list[int]] = {
         concept: []
         for index in corrections
-        for concept in units[index].reading.concepts
+        for concept in units[index].concepts
         if lexicon.kind(concept) in {"word", "capitalized"}
     }
     for index, unit in enumerate(units if topics else ()):
-        for concept in topics.keys() & unit.reading.concepts:
+        for concept in topics.keys() & unit.concepts:
             topics[concept].append(index)
     factors: dict[int, float] = {}
     for index in corrections:
@@ -734,7 +771,7 @@ def _same_subject(
 ) -> Counter[int]:
     """Return earlier statements, with the number of distinctive words they share with this one."""
     new = units[index]
-    found = (topics.get(concept, []) for concept in new.reading.concepts)
+    found = (topics.get(concept, []) for concept in new.concepts)
     return Counter(
         other
         for others in found
@@ -750,7 +787,7 @@ def _factor_beside(old: SummaryUnit, new: SummaryUnit, shared: int) -> float:
     new_values = {now[concept] for concept in now.keys() - before.keys()}
     if old.form is TextForm.TOOL or not new_values & set(before.values()):
         return 1.0
-    if old.reading.cues & Cue.CORRECTION and shared < len(old.reading.concepts) / 2:
+    if old.cues & Cue.CORRECTION and shared < len(old.concepts) / 2:
         return 1.0  # it corrects something else
     if shared == 1 and not before.keys() & now.keys():
         return PERHAPS_REPLACED
@@ -759,9 +796,7 @@ def _factor_beside(old: SummaryUnit, new: SummaryUnit, shared: int) -> float:
 
 def _values(unit: SummaryUnit) -> dict[str, str]:
     """Return a group of kinds for each concept of an exact item: a day may replace a number."""
-    return {
-        concept: _value_group(item.kind) for item in unit.reading.items for concept in item.concepts
-    }
+    return {concept: _value_group(item.kind) for item in unit.items for concept in item.concepts}
 
 
 def _value_group(kind: TokenKind) -> str:
