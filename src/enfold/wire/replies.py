@@ -1,6 +1,6 @@
 """Replies of models, read from the bytes that a provider sends.
 
-    reader = reply_reader(wire.reply_parser(), headers)
+    reader = ReplyReader(wire.reply_parser(), headers)
     async for chunk in chunks:
         reader.feed(chunk)
     reply = reader.end()
@@ -237,115 +237,54 @@ class EventParser:
         return last
 
 
-class ReplyReader(Protocol):
-    """Reads a reply from chunks of any size."""
+class ReplyReader:
+    """Reads a reply, compressed or not, from chunks of any size."""
+
+    def __init__(self, parser: ReplyParser, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        values = {name.lower(): value for name, value in headers}
+        encoding = values.get(b"content-encoding", b"").strip().lower()
+        self._parser = parser
+        self._is_stream = b"text/event-stream" in values.get(b"content-type", b"").lower()
+        self._events = EventParser()
+        self._body: list[bytes] = []
+        is_compressed = encoding in _ENCODINGS
+        self._decompressor = zlib.decompressobj(_GZIP_OR_ZLIB) if is_compressed else None
+        is_readable = is_compressed or encoding in {b"", b"identity"}
+        self._bytes_left = _READ_LIMIT if is_readable else 0
 
     def feed(self, chunk: bytes) -> None:
-        """Read the next bytes."""
-        ...
+        """Read the next bytes; stop at the limit, and where they cannot be decompressed."""
+        if self._bytes_left <= 0:
+            return
+        if self._decompressor is not None:
+            try:
+                chunk = self._decompressor.decompress(chunk, self._bytes_left)
+            except zlib.error:
+                self._bytes_left = 0
+                return
+        self._bytes_left -= len(chunk)
+        if self._bytes_left < 0:
+            self._body.clear()
+        elif self._is_stream:
+            self._parse(self._events.feed(chunk))
+        else:
+            self._body.append(chunk)
 
     def end(self) -> Reply:
         """Return the reply; also one that was cut off."""
-        ...
-
-
-def reply_reader(parser: ReplyParser, headers: Iterable[tuple[bytes, bytes]]) -> ReplyReader:
-    """Return a reader for the reply with these headers."""
-    values = {name.lower(): value for name, value in headers}
-    is_stream = b"text/event-stream" in values.get(b"content-type", b"").lower()
-    plain = StreamedReplyReader(parser) if is_stream else BodyReader(parser)
-    encoding = values.get(b"content-encoding", b"identity").strip().lower()
-    if encoding in {b"identity", b""}:
-        return plain
-    return DecompressingReader(plain) if encoding in _ENCODINGS else UnreadableReplyReader()
-
-
-class StreamedReplyReader:
-    """Reads server-sent events."""
-
-    def __init__(self, parser: ReplyParser) -> None:
-        self._parser = parser
-        self._events = EventParser()
-        self._bytes_left = _READ_LIMIT
-
-    def feed(self, chunk: bytes) -> None:
-        """Read the next bytes."""
-        self._bytes_left -= len(chunk)
-        if self._bytes_left >= 0:
-            self._parse(self._events.feed(chunk))
-
-    def end(self) -> Reply:
-        """Return the reply."""
-        self._parse(self._events.end())
+        if self._is_stream:
+            self._parse(self._events.end())
+            return self._parser.reply()
+        try:
+            self._parser.read_body(loads(b"".join(self._body)))
+        except InputError:
+            return Reply()
         return self._parser.reply()
 
     def _parse(self, events: Iterable[ServerSentEvent]) -> None:
         for event in events:
             if data := event.json():
                 self._parser.add_event(data)
-
-
-class BodyReader:
-    """Reads one JSON text after its end."""
-
-    def __init__(self, parser: ReplyParser) -> None:
-        self._parser = parser
-        self._chunks: list[bytes] = []
-        self._bytes_left = _READ_LIMIT
-
-    def feed(self, chunk: bytes) -> None:
-        """Collect the next bytes."""
-        self._bytes_left -= len(chunk)
-        if self._bytes_left >= 0:
-            self._chunks.append(chunk)
-        else:
-            self._chunks.clear()
-
-    def end(self) -> Reply:
-        """Return the reply."""
-        try:
-            self._parser.read_body(loads(b"".join(self._chunks)))
-        except InputError:
-            return Reply()
-        return self._parser.reply()
-
-
-class DecompressingReader:
-    """Decompresses bytes for another reader."""
-
-    def __init__(self, inner: ReplyReader) -> None:
-        self._inner = inner
-        self._decompressor: zlib._Decompress | None = zlib.decompressobj(_GZIP_OR_ZLIB)
-        self._bytes_left = _READ_LIMIT
-
-    def feed(self, chunk: bytes) -> None:
-        """Decompress the next bytes; stop at the first error and at the limit."""
-        if self._decompressor is None:
-            return
-        try:
-            plain = self._decompressor.decompress(chunk, self._bytes_left)
-        except zlib.error:
-            self._decompressor = None
-            return
-        self._bytes_left -= len(plain)
-        self._inner.feed(plain)
-        if self._bytes_left <= 0:
-            self._decompressor = None
-
-    def end(self) -> Reply:
-        """Return the reply."""
-        return self._inner.end()
-
-
-class UnreadableReplyReader:
-    """Stands for a reply with an unknown content encoding; reads nothing."""
-
-    def feed(self, chunk: bytes) -> None:
-        """Ignore the bytes."""
-
-    def end(self) -> Reply:
-        """Return an empty reply."""
-        return Reply()
 
 
 Block = TypeVar("Block")

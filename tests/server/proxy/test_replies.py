@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from enfold.amounts import CallUsage
 from enfold.wire import WIRES, Wire
-from enfold.wire.replies import CalledTool, EventParser, Reply, reply_reader
+from enfold.wire.replies import CalledTool, EventParser, Reply, ReplyReader
 
 ARGUMENTS = '{"query":"é the port"}'
 
@@ -251,7 +251,7 @@ def stream(events: list[Any], newline: str = "\n") -> bytes:
 
 
 def _read(form: Wire, headers: Any, chunks: list[bytes]) -> Reply:
-    reader = reply_reader(form.reply_parser(), headers)
+    reader = ReplyReader(form.reply_parser(), headers)
     for chunk in chunks:
         reader.feed(chunk)
     return reader.end()

@@ -35,7 +35,7 @@ from enfold.server.access import Header
 from enfold.server.proxy.bodies import RequestBody
 from enfold.text.words import is_storable
 from enfold.wire import Wire
-from enfold.wire.replies import Reply, reply_reader
+from enfold.wire.replies import Reply, ReplyReader
 
 SaveReply: TypeAlias = Callable[[Reply], Awaitable[None]]
 
@@ -63,7 +63,7 @@ class RecordedResponse:
     @cached_property
     def reply(self) -> Reply:
         """The content of the response."""
-        reader = reply_reader(self.wire.reply_parser(), self.headers)
+        reader = ReplyReader(self.wire.reply_parser(), self.headers)
         for chunk in self.chunks:
             reader.feed(chunk)
         return reader.end()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from enfold.server.proxy.recall import reply_hash
 from enfold.wire import WIRES
-from enfold.wire.replies import EventParser, Reply, reply_reader
+from enfold.wire.replies import EventParser, Reply, ReplyReader
 from tests.server.proxy.voices import INPUT, OUTPUT, Part, Say, Think, Use, written
 
 SSE = [(b"content-type", b"text/event-stream")]
@@ -60,7 +60,7 @@ def _body(form: str, number: int) -> Any:
 
 
 def _read(form: str, headers: Any, raw: bytes) -> Reply:
-    reader = reply_reader(WIRES[form].reply_parser(), headers)
+    reader = ReplyReader(WIRES[form].reply_parser(), headers)
     reader.feed(raw)
     return reader.end()
 
