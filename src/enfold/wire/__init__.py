@@ -175,17 +175,12 @@ _OPAQUE_FIELDS = ("encrypted_content", "data", "signature", "thoughtSignature")
 
 def estimate(message: Message) -> int:
     """Return the tokens that a message takes beyond its exact count."""
-    return sum(_estimate(part, message.dialect) for part in _all_parts(message.parts))
-
-
-def _all_parts(parts: Iterable[Part]) -> Iterable[Part]:
-    for part in parts:
-        yield part
-        if isinstance(part, ToolResult):
-            yield from part.parts
+    return sum(_estimate(part, message.dialect) for part in message.parts)
 
 
 def _estimate(part: Part, dialect: str) -> int:
+    if isinstance(part, ToolResult):
+        return sum(_estimate(inner, dialect) for inner in part.parts)
     if isinstance(part, Reasoning) and not part.text:
         opaque = sum(
             len(value)

@@ -7,10 +7,10 @@ the user's next message. The system prompt is a field of the body.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from math import ceil
-from typing import Any, TypeAlias, TypeVar
+from typing import Any
 
 from enfold.amounts import CallUsage
 from enfold.errors import DialectError, InputError
@@ -77,11 +77,13 @@ from enfold.wire.translation import describe_file, translate_to_turn, translate_
 
 NAME = "anthropic"
 
-Parsed = TypeVar("Parsed")
-_BlockParser: TypeAlias = Callable[[dict[str, Any]], Parsed]
-
 _ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
 _NO_PARAMETERS = {"type": "object", "properties": {}}
+_SYSTEM_BLOCKS = frozenset({"text"})
+_RESULT_BLOCKS = frozenset({"text", "image", "document"})
+_BLOCKS = _RESULT_BLOCKS | {"thinking", "redacted_thinking", "tool_use", "tool_result"}
+"""The block types that are parsed. All others are kept as they are, such as the provider's own
+tools and their results."""
 
 
 # Messages
@@ -151,23 +153,33 @@ def _put_back_system(body: dict[str, Any], system: Message | None) -> None:
         del body["system"]
 
 
-def _parse_block(parsers: Mapping[str, _BlockParser[Parsed]], raw: Any) -> Parsed | Unknown:
+def _parse_block(kinds: Collection[str], raw: Any) -> Any:
+    """Return the part of a block; a block of another kind is kept as it is."""
     raw = as_object(raw)
     kind = text_field(raw, "type")
-    return parsers[kind](raw) if kind in parsers else Unknown(raw)
-
-
-def _parse_text(raw: dict[str, Any]) -> Text:
-    return Text(text_field(raw, "text"), raw)
-
-
-def _parse_image(raw: dict[str, Any]) -> ResultPart:
-    return parse_field(raw, "source", partial(_parse_source, raw, ""))
-
-
-def _parse_document(raw: dict[str, Any]) -> ResultPart:
-    name = text_field(raw, "title", default="")
-    return parse_field(raw, "source", partial(_parse_source, raw, name))
+    if kind not in kinds:
+        return Unknown(raw)
+    match kind:
+        case "text":
+            return Text(text_field(raw, "text"), raw)
+        case "image":
+            return parse_field(raw, "source", partial(_parse_source, raw, ""))
+        case "document":
+            name = text_field(raw, "title", default="")
+            return parse_field(raw, "source", partial(_parse_source, raw, name))
+        case "thinking":
+            return Reasoning(text_field(raw, "thinking"), raw)
+        case "redacted_thinking":
+            return Reasoning(extras=raw)
+        case "tool_use":
+            arguments = object_field(raw, "input")
+            return ToolCall(text_field(raw, "id"), text_field(raw, "name"), arguments, raw)
+    return ToolResult(
+        text_field(raw, "tool_use_id"),
+        parse_content(raw.get("content"), partial(_parse_block, _RESULT_BLOCKS)),
+        flag_field(raw, "is_error"),
+        extras=raw,
+    )
 
 
 def _parse_source(block: dict[str, Any], name: str, source: dict[str, Any]) -> ResultPart:
@@ -187,44 +199,6 @@ def _parse_source(block: dict[str, Any], name: str, source: dict[str, Any]) -> R
         case "content":
             return Unknown(block)
     return Attachment(name=name, extras=block)
-
-
-def _parse_thinking(raw: dict[str, Any]) -> Reasoning:
-    return Reasoning(text_field(raw, "thinking"), raw)
-
-
-def _parse_redacted(raw: dict[str, Any]) -> Reasoning:
-    return Reasoning(extras=raw)
-
-
-def _parse_call(raw: dict[str, Any]) -> ToolCall:
-    return ToolCall(text_field(raw, "id"), text_field(raw, "name"), object_field(raw, "input"), raw)
-
-
-def _parse_result(raw: dict[str, Any]) -> ToolResult:
-    return ToolResult(
-        text_field(raw, "tool_use_id"),
-        parse_content(raw.get("content"), partial(_parse_block, _RESULT_BLOCKS)),
-        flag_field(raw, "is_error"),
-        extras=raw,
-    )
-
-
-_SYSTEM_BLOCKS: Mapping[str, _BlockParser[Text]] = {"text": _parse_text}
-_RESULT_BLOCKS: Mapping[str, _BlockParser[ResultPart]] = {
-    "text": _parse_text,
-    "image": _parse_image,
-    "document": _parse_document,
-}
-_BLOCKS: Mapping[str, _BlockParser[Part]] = {
-    **_RESULT_BLOCKS,
-    "thinking": _parse_thinking,
-    "redacted_thinking": _parse_redacted,
-    "tool_use": _parse_call,
-    "tool_result": _parse_result,
-}
-"""The block types that are parsed. All others are kept as they are, such as the provider's own
-tools and their results."""
 
 
 def _render_block(part: Part) -> dict[str, Any]:
@@ -281,13 +255,13 @@ def _render_result(result: ToolResult) -> dict[str, Any]:
 
 
 def _valid_id(call_id: str, extras: Extras) -> str:
-    """Return the id; characters of another provider's id that are invalid here are replaced."""
-    return call_id if extras else re.sub(r"[^a-zA-Z0-9_-]", _hex_code, call_id)
+    """Return the id; characters of another provider's id that are invalid here become codes.
 
-
-def _hex_code(invalid: re.Match[str]) -> str:
-    """Return a character's code, so that different ids stay different."""
-    return f"_{ord(invalid[0]):x}"
+    Different ids stay different.
+    """
+    if extras:
+        return call_id
+    return re.sub(r"[^a-zA-Z0-9_-]", lambda invalid: f"_{ord(invalid[0]):x}", call_id)
 
 
 # Tools

@@ -36,6 +36,7 @@ from enfold.wire.fields import (
     kind_of,
     list_field,
     object_field,
+    optional_text,
     parse_content,
     put_back,
     render_content,
@@ -95,8 +96,8 @@ def parse_message(raw: Any) -> Message:
     return Message(
         role=choice_field(raw, "role", _ROLES),
         parts=parse_content(raw.get("content"), _parse_part),
-        id=_text_or_none(raw, "id"),
-        name=_text_or_none(raw, "name"),
+        id=optional_text(raw, "id"),
+        name=optional_text(raw, "name"),
         dialect=NAME,
         extras=raw,
         at=time_in(raw),
@@ -222,8 +223,8 @@ def _parse_attachment(raw: dict[str, Any]) -> Attachment:
         name=text_field(raw, "name", default=""),
         mime=text_field(raw, "mime", default=""),
         size=_whole_number_or_none(raw, "size"),
-        data=_text_or_none(raw, "data"),
-        url=_text_or_none(raw, "url"),
+        data=optional_text(raw, "data"),
+        url=optional_text(raw, "url"),
         extras=raw,
     )
 
@@ -291,10 +292,6 @@ def _render_tool(tool: Tool) -> dict[str, Any]:
     put_back(raw, "description", tool.description, absent="")
     put_back(raw, "parameters", tool.parameters, absent=None)
     return raw
-
-
-def _text_or_none(raw: Mapping[str, Any], key: str) -> str | None:
-    return None if raw.get(key) is None else text_field(raw, key)
 
 
 def _whole_number_or_none(raw: Mapping[str, Any], key: str) -> int | None:

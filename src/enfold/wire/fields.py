@@ -69,6 +69,11 @@ def text_field(raw: Mapping[str, Any], key: str, default: str | None = None) -> 
     raise DialectError(f"expected text, found {found}", place=key)
 
 
+def optional_text(raw: Mapping[str, Any], key: str) -> str | None:
+    """Return a text field; None where it is missing or null."""
+    return None if raw.get(key) is None else text_field(raw, key)
+
+
 def object_field(raw: Mapping[str, Any], key: str) -> dict[str, Any]:
     """Return a required object field."""
     try:

@@ -70,12 +70,6 @@ NAME = "gemini"
 Item = TypeVar("Item")
 
 _ROLES: Mapping[str, Role] = {"user": "user", "model": "assistant", "function": "tool"}
-_WIRE_ROLES: Mapping[Role, str] = {
-    "user": "user",
-    "assistant": "model",
-    "tool": "user",
-    "system": "user",
-}
 _UNSIGNED = {"thoughtSignature": "skip_thought_signature_validator"}
 """The value that Google documents for calls of other models; newer models refuse calls without a
 signature."""
@@ -122,10 +116,8 @@ def parse_message(raw: Any) -> Message:
 def render_message(message: Message) -> dict[str, Any]:
     """Return one entry of `contents`; a message of another dialect is translated."""
     translated = translate_to_turn(message, NAME)
-    raw: dict[str, Any] = dict(translated.extras) or {
-        "role": _WIRE_ROLES[translated.role],
-        "parts": [],
-    }
+    role = "model" if translated.role == "assistant" else "user"
+    raw: dict[str, Any] = dict(translated.extras) or {"role": role, "parts": []}
     _put_back_parts(raw, translated.parts)
     return raw
 
@@ -153,12 +145,12 @@ def _parse_system(body: Mapping[str, Any]) -> Message | None:
     key = _key(body, "systemInstruction")
     if body.get(key) is None:
         return None
-    return parse_field(body, key, _parse_instruction)
-
-
-def _parse_instruction(raw: dict[str, Any]) -> Message:
-    """Return the system prompt: a content whose role has no meaning."""
-    return Message("system", _parse_parts(raw, _parse_part), dialect=NAME, extras=raw)
+    # It is a content whose role has no meaning.
+    return parse_field(
+        body,
+        key,
+        lambda raw: Message("system", _parse_parts(raw, _parse_part), dialect=NAME, extras=raw),
+    )
 
 
 def _put_back_system(body: dict[str, Any], system: Message | None) -> None:
@@ -601,10 +593,6 @@ def _image_tokens(width: int, height: int) -> int:
     return _TILE_TOKENS * ceil(width / 768) * ceil(height / 768)
 
 
-def _is_array_stream(path: str) -> bool:
-    return ":streamGenerateContent" in path and "alt=sse" not in path
-
-
 OVERFLOW_WORDINGS = (
     r"number of tokens allowed",
     r"input token count",
@@ -647,6 +635,6 @@ WIRE = Wire(
     has_inline_system=False,
     client_headers=frozenset({b"x-goog-api-key"}),
     path_prefix="/v1beta/",
-    is_array_stream=_is_array_stream,
+    is_array_stream=lambda path: ":streamGenerateContent" in path and "alt=sse" not in path,
     image_tokens=_image_tokens,
 )

@@ -11,7 +11,6 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import groupby
 from typing import Any, TypeAlias
 
 from enfold.errors import ConfigError, DialectError, InputError
@@ -45,13 +44,20 @@ from enfold.wire.fields import (
     kind_of,
     list_field,
     object_field,
+    optional_text,
     parse_content,
     parse_field,
     split_body,
     text_field,
     with_defaults,
 )
-from enfold.wire.translation import pair_calls, single_entry, without_extras
+from enfold.wire.openai import text_key
+from enfold.wire.translation import (
+    pair_calls,
+    single_entry,
+    with_results_apart,
+    without_extras,
+)
 
 _Blocks: TypeAlias = Mapping[str, Callable[[dict[str, Any]], Any]]
 """The parser of each block type."""
@@ -122,11 +128,7 @@ def _readable(raw: Any) -> str:
 
 
 def _parse_text(raw: dict[str, Any]) -> Text:
-    return Text(text_field(raw, _text_key(raw)), raw)
-
-
-def _text_key(raw: Mapping[str, Any]) -> str:
-    return "refusal" if raw.get("type") == "refusal" else "text"
+    return Text(text_field(raw, text_key(raw)), raw)
 
 
 def _parse_result_block(raw: dict[str, Any]) -> ToolResult:
@@ -165,7 +167,7 @@ def _is_text_document(raw: Mapping[str, Any]) -> bool:
 def _render_text(part: Text) -> Any:
     raw = part.extras
     if not _is_text_document(raw):
-        key = _text_key(raw)
+        key = text_key(raw)
         is_same = raw.get(key) is part.text
         return raw if is_same else {**with_defaults(raw, type="text"), key: part.text}
     source = raw["source"]
@@ -655,7 +657,7 @@ def _parse_fields(type_: str, fields: dict[str, Any], extras: Extras) -> Message
     return Message(
         role=_CHAT_ROLES.get(_chat_role(fields), "user") if kind == "chat" else _ROLES[kind],
         parts=parts,
-        id=_text_or_none(fields, "id"),
+        id=optional_text(fields, "id"),
         name=_speaker(kind, fields),
         dialect=NAME,
         extras=extras,
@@ -672,7 +674,7 @@ def _chat_role(fields: Mapping[str, Any]) -> str:
 
 
 def _speaker(kind: str, fields: Mapping[str, Any]) -> str | None:
-    name = None if kind in _RESULT_KINDS else _text_or_none(fields, "name")
+    name = None if kind in _RESULT_KINDS else optional_text(fields, "name")
     if name is None and kind == "chat" and _chat_role(fields) not in _CHAT_ROLES:
         return text_field(fields, "role")
     return name
@@ -795,32 +797,20 @@ def _put_back_additional(
 
 
 def _adopt(messages: tuple[Message, ...]) -> Iterator[Message]:
-    """Yield the messages in this dialect; a message of another one may become several, or none."""
+    """Yield the messages in this dialect; a message of another one may become several, or none.
+
+    The first of several messages has the id.
+    """
     if all(message.dialect == NAME for message in messages):
         yield from messages
         return
     for message, paired in zip(messages, pair_calls(messages), strict=True):
-        yield from (message,) if message.dialect == NAME else _translate(paired)
-
-
-def _translate(message: Message) -> Iterator[Message]:
-    """Yield a message of another dialect; each tool result becomes a separate message.
-
-    The first of several messages has the id. A user's text comes after the results of the same
-    message, because results must follow their calls.
-    """
-    plain = without_extras(message, NAME)
-    plain = replace(plain, role="user" if plain.role == "tool" else plain.role)
-    parts = list(plain.parts)
-    if plain.role != "assistant":
-        parts.sort(key=lambda part: not isinstance(part, ToolResult))
-    pieces: list[Message] = [] if message.parts else [plain]
-    for is_result, group in groupby(parts, lambda part: isinstance(part, ToolResult)):
-        run = tuple(group)
-        results = [Message("tool", (part,), dialect=NAME) for part in run]
-        pieces += results if is_result else [replace(plain, parts=run)]
-    for index, piece in enumerate(pieces):
-        yield replace(piece, id=None if index else message.id)
+        if message.dialect == NAME:
+            yield message
+            continue
+        pieces = with_results_apart(paired, without_extras(paired, NAME))
+        for index, piece in enumerate(pieces):
+            yield replace(piece, id=None if index else paired.id)
 
 
 def _parse_tools(body: Mapping[str, Any]) -> tuple[Tool, ...]:
@@ -847,7 +837,3 @@ def _render_state(conversation: Conversation) -> Mapping[str, Any] | None:
 
 def _is_function(tool: Any) -> bool:
     return isinstance(tool, dict) and isinstance(tool.get("function"), dict)
-
-
-def _text_or_none(fields: Mapping[str, Any], key: str) -> str | None:
-    return None if fields.get(key) is None else text_field(fields, key)

@@ -269,7 +269,7 @@ def parse_block(raw: Any) -> Text | Attachment | Unknown:
     raw = as_object(raw)
     match raw.get("type"):
         case "text" | "input_text" | "output_text" | "refusal":
-            return Text(text_field(raw, _text_key(raw)), raw)
+            return Text(text_field(raw, text_key(raw)), raw)
         case "image_url":
             return _parse_image(raw)
         case "input_image":
@@ -297,13 +297,14 @@ def render_parsed_block(part: Part) -> dict[str, Any]:
     """Return a block that was parsed from either dialect."""
     match part:
         case Text(text, extras):
-            return {**extras, _text_key(extras): text}
+            return {**extras, text_key(extras): text}
         case Attachment(extras=extras) | Unknown(extras):
             return dict(extras)
     raise DialectError(f"a {type(part).__name__} part has no place in a message's content")
 
 
-def _text_key(raw: Mapping[str, Any]) -> str:
+def text_key(raw: Mapping[str, Any]) -> str:
+    """Return the field with the text of a block."""
     return "refusal" if raw.get("type") == "refusal" else "text"
 
 

@@ -228,16 +228,15 @@ def _blocks(message: Any) -> list[Any]:
 
 def _summary_end(blocks: Sequence[Any], heading: str) -> int:
     """Return the position after the summary; 0 if there is none."""
-    ends = (i + 1 for i, block in enumerate(blocks) if _text(block).startswith(heading))
+    ends = (
+        i + 1
+        for i, block in enumerate(blocks)
+        if as_text(as_mapping(block).get("text")).startswith(heading)
+    )
     return next(ends, 0)
 
 
 def _can_carry(block: Any, carriers: frozenset[str]) -> bool:
     if not isinstance(block, dict) or block.get("type") not in carriers:
         return False
-    return block["type"] != "text" or bool(_text(block).strip())
-
-
-def _text(block: Any) -> str:
-    text = block.get("text") if isinstance(block, dict) else None
-    return text if isinstance(text, str) else ""
+    return block["type"] != "text" or bool(as_text(block.get("text")).strip())

@@ -218,22 +218,28 @@ def _take_files(message: Message) -> tuple[Message, list[Attachment]]:
 
 
 def _items_of(message: Message, dialect: str) -> list[Message]:
-    """Return the entries of a message; none for one that has only reasoning or unknown parts.
-
-    A user's text comes after the tool results of the same message, because results must follow
-    their calls.
-    """
     plain = without_extras(message, dialect)
-    plain = replace(plain, role="user" if plain.role == "tool" else plain.role)
-    if not plain.parts:
-        return [] if message.parts else [plain]
-    parts = [_item_part(part, is_user=plain.role == "user") for part in plain.parts]
+    is_user = plain.role in ("user", "tool")
+    parts = tuple(_item_part(part, is_user=is_user) for part in plain.parts)
+    return with_results_apart(message, replace(plain, parts=parts))
+
+
+def with_results_apart(message: Message, translated: Message) -> list[Message]:
+    """Return the entries of a translated message, in which each tool result is a message.
+
+    A message of which no part could be translated has none. A user's text comes after the tool
+    results of the same message, because results must follow their calls.
+    """
+    plain = replace(translated, role="user" if message.role == "tool" else message.role)
+    if not message.parts:
+        return [plain]
+    parts = list(plain.parts)
     if plain.role != "assistant":
         parts.sort(key=lambda part: not isinstance(part, ToolResult))
     entries: list[Message] = []
     for is_result, group in groupby(parts, lambda part: isinstance(part, ToolResult)):
         if is_result:
-            entries += [Message("tool", (result,), dialect=dialect) for result in group]
+            entries += [Message("tool", (result,), dialect=plain.dialect) for result in group]
         else:
             entries.append(replace(plain, parts=tuple(group)))
     return entries
