@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from hashlib import blake2b
 from importlib import metadata
 from math import isfinite
@@ -42,26 +42,28 @@ GROUPS: Mapping[str, str] = {
 }
 """Groups of settings, in order, each with its help."""
 
-_FLAGS = {"true": True, "1": True, "yes": True, "on": True} | {
-    "false": False,
-    "0": False,
-    "no": False,
-    "off": False,
+_FLAGS = {
+    **dict.fromkeys(("true", "1", "yes", "on"), True),
+    **dict.fromkeys(("false", "0", "no", "off"), False),
 }
 _LOWEST_SHARE = budget.MIN_CONDENSE_THRESHOLD / 100
 _PERCENT = "95 % is 0.95"
 
 
+_trigger, _verbatim, _summary, _general, _proxy, _strategy = (
+    partial(described, group=group) for group in GROUPS
+)
+
+
 class Settings(DescribedModel):
     """The settings in force."""
 
-    auto_compress: bool = described(
+    auto_compress: bool = _trigger(
         "Compress automatically",
         "Compress when the threshold is reached. If off, only the hard limit starts a compression.",
         default=True,
-        group="When to compress",
     )
-    threshold: float | None = described(
+    threshold: float | None = _trigger(
         "Threshold",
         "Share of the limit at which a compression is due, 0.05 to 1: 0.95 is 95 %. 5 to 100 is "
         "read as a percentage.",
@@ -69,65 +71,58 @@ class Settings(DescribedModel):
         ge=_LOWEST_SHARE,
         le=1,
         hint=f"{_PERCENT}, and 5 to 100 is read as a percentage",
-        group="When to compress",
         unset="the model's threshold",
     )
-    early_mark: float = described(
+    early_mark: float = _trigger(
         "Early mark",
         "Share of the threshold from which a compression in the background may start.",
         default=budget.EARLY_MARK,
         ge=_LOWEST_SHARE,
         le=1,
         hint=_PERCENT,
-        group="When to compress",
         is_advanced=True,
     )
-    background: bool = described(
+    background: bool = _trigger(
         "Compress in the background",
         "Compress from the early mark on in the background, in chats and in the proxy, so that a "
         "turn waits only at the hard limit.",
         default=True,
-        group="When to compress",
     )
-    trigger_ratio: float | None = described(
+    trigger_ratio: float | None = _trigger(
         "Trigger ratio",
         "Replaces the threshold: a share of the available tokens, without a safety margin.",
         default=None,
         ge=_LOWEST_SHARE,
         le=1,
         hint=_PERCENT,
-        group="When to compress",
         unset="not used",
         is_advanced=True,
     )
-    max_tokens: int | None = described(
+    max_tokens: int | None = _trigger(
         "Maximum tokens",
         "Replaces the threshold: an absolute number of tokens.",
         default=None,
         ge=1,
         unit="tokens",
-        group="When to compress",
         unset="not used",
         is_advanced=True,
     )
-    window: int | None = described(
+    window: int | None = _trigger(
         "Window",
         "The context window to use, if the model's is larger. The proxy sets it for clients that "
         "work with a smaller window than the model has.",
         default=None,
         ge=1_000,
         unit="tokens",
-        group="When to compress",
         unset="the model's",
         is_advanced=True,
     )
-    on_failure: Literal["block", "local", "truncate", "pass"] = described(
+    on_failure: Literal["block", "local", "truncate", "pass"] = _trigger(
         "If a compression fails",
         "Handling of a request whose compression was due and failed: `block` holds it back, "
         "`local` lets the built-in summarizer write the summary, `truncate` leaves out old "
         "content, `pass` sends it unchanged.",
         default="block",
-        group="When to compress",
         choices={
             "block": "Hold the request back",
             "local": "Let the built-in summarizer write the summary",
@@ -136,25 +131,23 @@ class Settings(DescribedModel):
         },
         is_advanced=True,
     )
-    retention_tokens: int | None = described(
+    retention_tokens: int | None = _verbatim(
         "Recent tokens kept",
         "Number of recent tokens kept verbatim. If it is not set, the model's own value applies "
         "where that is more than a fifth of the limit.",
         default=None,
         ge=0,
         unit="tokens",
-        group="What stays verbatim",
         unset="a fifth of the limit, or more",
     )
-    keep_first: int = described(
+    keep_first: int = _verbatim(
         "First messages kept",
         "Number of messages at the beginning kept verbatim.",
         default=0,
         ge=0,
         unit="messages",
-        group="What stays verbatim",
     )
-    words_share: float = described(
+    words_share: float = _verbatim(
         "Share for people's words",
         "Share of the limit up to which everything that people typed stays verbatim, 0 to 1. If "
         "they typed more, only their rules, corrections and decisions stay.",
@@ -162,20 +155,18 @@ class Settings(DescribedModel):
         ge=0,
         le=1,
         hint=_PERCENT,
-        group="What stays verbatim",
         is_advanced=True,
     )
-    recent_ratio: float | None = described(
+    recent_ratio: float | None = _verbatim(
         "Recent share kept",
         "Replaces the number of recent tokens: a share of the history, 0 to 1.",
         default=None,
         ge=0,
         le=1,
-        group="What stays verbatim",
         unset="not used",
         is_advanced=True,
     )
-    summarizer: str | None = described(
+    summarizer: str | None = _summary(
         "Summarizer",
         "The author of summaries: `local`, which needs no model, no key and no network, or the "
         "name of a profile. If it is not set and there is no profile, the built-in summarizer "
@@ -183,14 +174,12 @@ class Settings(DescribedModel):
         default=None,
         kind="choice",
         expected="a text",
-        group="Summaries",
         unset="the profile in use",
     )
-    style: Style = described(
+    style: Style = _summary(
         "Style",
         "The emphasis of summaries.",
         default="default",
-        group="Summaries",
         choices={
             "default": "Default",
             "code": "Code: files, commands, errors",
@@ -198,120 +187,106 @@ class Settings(DescribedModel):
             "detailed": "Detailed",
         },
     )
-    summary_role: Literal["system", "user"] = described(
+    summary_role: Literal["system", "user"] = _summary(
         "Role of the summary",
         "The role in which a summary is sent: `system`, or `user`, which gives a text that quotes "
         "others less authority. Providers without a system role inside a conversation always get "
         "it in a user message.",
         default="system",
-        group="Summaries",
         choices={"system": "System message", "user": "User message: less authority"},
         is_advanced=True,
     )
-    prompt: str | None = described(
+    prompt: str | None = _summary(
         "Prompt",
         "The prompt for summaries, in place of the built-in one.",
         default=None,
-        group="Summaries",
         unset="the built-in prompt",
     )
-    trial_prompt: str | None = described(
+    trial_prompt: str | None = _summary(
         "Prompt on trial",
         "Another prompt for summaries, which a share of the sessions uses in place of the usual "
         "one, so that both can be compared. A session with its own prompt takes no part.",
         default=None,
-        group="Summaries",
         unset="no trial",
         is_advanced=True,
     )
-    trial_share: float = described(
+    trial_share: float = _summary(
         "Share of the trial",
         "Share of the sessions that use the prompt on trial.",
         default=0.5,
         ge=0,
         le=1,
         hint=_PERCENT,
-        group="Summaries",
         is_advanced=True,
     )
-    summary_tokens: int | None = described(
+    summary_tokens: int | None = _summary(
         "Longest summary",
         "Maximum tokens of a summary.",
         default=None,
         ge=16,
         unit="tokens",
-        group="Summaries",
         unset="a tenth of what it replaces",
     )
-    timeout: float = described(
+    timeout: float = _summary(
         "Time limit",
         "Seconds after which a compression is cancelled.",
         default=120.0,
         ge=0.001,
         unit="seconds",
-        group="Summaries",
         is_advanced=True,
     )
-    parallel_summaries: int = described(
+    parallel_summaries: int = _summary(
         "Parallel summaries",
         "Number of summaries that one compression may write at the same time.",
         default=4,
         ge=1,
-        group="Summaries",
         is_advanced=True,
     )
-    share_across_branches: bool = described(
+    share_across_branches: bool = _summary(
         "Share summaries between branches",
         "Use a summary on every branch that contains its cutoff, not only on the branch that "
         "created it.",
         default=False,
-        group="Summaries",
         is_advanced=True,
     )
-    model: str = described(
+    model: str = _general(
         "Model",
         "The model whose window applies if a session names none, as provider:model.",
         default=DEFAULT_MODEL,
         expected="provider:model",
-        group="Model and notifications",
     )
-    default_profile: str | None = described(
+    default_profile: str | None = _general(
         "Default profile",
         "The profile that answers in sessions without a profile.",
         default=None,
-        group="Model and notifications",
         unset="the first profile",
     )
-    model_titles: bool = described(
+    model_titles: bool = _general(
         "Titles by the model",
         "Let the model that answers write the title of a conversation whose first message is too "
         "long for one. That is one short call.",
         default=True,
-        group="Model and notifications",
         is_advanced=True,
     )
-    notifications: bool = described(
+    notifications: bool = _general(
         "Show compressions",
         "Show compressions while they run.",
         default=True,
-        group="Model and notifications",
     )
-    audit_days: int = described(
+    audit_days: int = _general(
         "Audit log kept for",
         "Days for which a server keeps the log of changes; at most a hundred years.",
         default=400,
         ge=1,
         le=36_500,
         unit="days",
-        group="Model and notifications",
         is_advanced=True,
     )
-    proxy_recall: Literal["tools", "always", "off"] = described(
+    proxy_recall: Literal["tools", "always", "off"] = _proxy(
         "Recall",
         "When a model is offered the recall tool: if the request has other `tools`, `always`, or "
         "`off`.",
         default="tools",
-        group="Proxy",
         choices={
             "tools": "If the request has other tools",
             "always": "Always",
@@ -319,37 +294,31 @@ class Settings(DescribedModel):
         },
         is_advanced=True,
     )
-    proxy_client_key: bool = described(
+    proxy_client_key: bool = _proxy(
         "Summaries with the client's key",
         "Write summaries with the client's model and key if no profile is set for them.",
         default=False,
-        group="Proxy",
         is_advanced=True,
     )
-    strategy: str = described(
-        "Strategy", "The strategy that condenses views.", default="native", group="Strategy"
-    )
-    strategy_config: Mapping[str, Any] = described(
+    strategy: str = _strategy("Strategy", "The strategy that condenses views.", default="native")
+    strategy_config: Mapping[str, Any] = _strategy(
         "Strategy config",
         'Configs by strategy: `{"truncation": {"preserveRecentCount": 5}}`.',
         default={},
         expected='configs by strategy, such as {"truncation": {…}}',
-        group="Strategy",
     )
-    profile_thresholds: Mapping[str, Any] = described(
+    profile_thresholds: Mapping[str, Any] = _strategy(
         "Thresholds by profile",
         'Percentages of the limit at which a compression is due, by profile: `{"fast": 80}`. '
         "-1 inherits. The threshold in a profile itself wins.",
         default={},
         expected='percentages by profile, such as {"fast": 80}',
-        group="Strategy",
         is_advanced=True,
     )
-    preset: str | None = described(
+    preset: str | None = _strategy(
         "Preset",
         "The name of a preset: a strategy with its config. Values set on the same level win.",
         default=None,
-        group="Strategy",
         unset="not used",
     )
     sources: Mapping[str, str] = Field(default_factory=dict, exclude=True)
