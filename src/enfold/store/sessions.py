@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 from enfold.errors import InputError, NotFoundError
 from enfold.jsontext import dump_text, loads
@@ -41,13 +41,8 @@ def get_or_create(
         namespace=namespace,
         listed_in=listing_namespace(namespace),
         id=id,
-        title=storable(changes.title or ""),
-        profile=changes.profile or None,
-        model=changes.model or None,
-        client=changes.client or None,
-        client_session=changes.client_session or None,
-        settings=dump_text(changes.settings or {}),
         now=db.now(),
+        **_columns(changes),
     )
     session = find(db, namespace, id)
     if session is None:
@@ -150,23 +145,23 @@ def update(db: Database, key: SessionKey, changes: SessionUpdate) -> SessionReco
     """Change a session and return it."""
     lock(db, key)
     before = get(db, key)
-    values = {
-        field.name: getattr(before if getattr(changes, field.name) is None else changes, field.name)
-        for field in fields(SessionUpdate)
-    }
-    db.change(
-        "update_session",
-        key=key,
-        title=storable(values["title"]),
-        profile=values["profile"] or None,
-        model=values["model"] or None,
-        client=values["client"] or None,
-        client_session=values["client_session"] or None,
-        settings=dump_text(values["settings"]),
-        blocked=dump_text(values["blocked"]) if values["blocked"] else None,
-        now=db.now(),
-    )
+    names = [field.name for field in fields(SessionUpdate)]
+    unchanged = {name: getattr(before, name) for name in names if getattr(changes, name) is None}
+    values = replace(changes, **unchanged)
+    blocked = dump_text(values.blocked) if values.blocked else None
+    db.change("update_session", key=key, blocked=blocked, now=db.now(), **_columns(values))
     return get(db, key)
+
+
+def _columns(values: SessionUpdate) -> dict[str, str | None]:
+    return {
+        "title": storable(values.title or ""),
+        "profile": values.profile or None,
+        "model": values.model or None,
+        "client": values.client or None,
+        "client_session": values.client_session or None,
+        "settings": dump_text(values.settings or {}),
+    }
 
 
 def mark_import(db: Database, key: SessionKey, total: int | None) -> None:

@@ -339,28 +339,13 @@ def is_edit_unchanged(row: Row) -> bool:
 
 
 def _snapshot(row: Row) -> Snapshot:
-    content: Any = loads(row["content_json"])
-    return Snapshot(
-        key=row["key"],
-        session=row["session"],
-        id=row["id"],
-        kind=row["kind"],
-        # Other programs that share these tables write a bare text.
-        content={"summaryText": content} if isinstance(content, str) else content,
-        cutoff=row["message_cutoff_id"],
-        cutoff_depth=row["cutoff_depth"],
-        parent=row["parent_message_id"],
-        parent_depth=row["parent_depth"],
-        manifest=manifest_from_json(row["manifest"]),
-        token_count=row["token_count"],
-        tokenizer=row["tokenizer"],
-        previous=row["previous_id"],
-        strategy=row["strategy"],
-        author=row["author"],
-        undone=bool(row["undone"]),
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
-    )
+    values = dict(row)
+    content: Any = loads(values["content"])
+    # Other programs that share these tables write a bare text.
+    values["content"] = {"summaryText": content} if isinstance(content, str) else content
+    values["manifest"] = manifest_from_json(values["manifest"])
+    values["undone"] = bool(values["undone"])
+    return Snapshot(**values)
 
 
 def _edit(row: Row) -> Edit:

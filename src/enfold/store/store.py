@@ -19,7 +19,6 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from types import TracebackType
 from typing import Concatenate, ParamSpec, Protocol, Self, TypeVar
 
 from enfold.errors import ConfigError, StoreError
@@ -310,12 +309,7 @@ class Store:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_error: object) -> None:
         await self.close()
 
     def __repr__(self) -> str:

@@ -1,7 +1,7 @@
 -- fragment: snapshot_columns
-s.seq AS key, s.session, s.id, s.kind, s.content_json, s.message_cutoff_id, s.cutoff_depth,
-s.parent_message_id, s.parent_depth, s.token_count, s.tokenizer, s.previous_id, s.strategy,
-s.author, s.manifest, s.created_at, s.updated_at,
+s.seq AS key, s.session, s.id, s.kind, s.content_json AS content, s.message_cutoff_id AS cutoff,
+s.cutoff_depth, s.parent_message_id AS parent, s.parent_depth, s.token_count, s.tokenizer,
+s.previous_id AS previous, s.strategy, s.author, s.manifest, s.created_at, s.updated_at,
 CASE WHEN EXISTS (SELECT 1 FROM snapshot_undos AS u WHERE u.snapshot = s.seq)
     THEN 1 ELSE 0 END AS undone
 
