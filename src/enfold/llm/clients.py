@@ -36,7 +36,8 @@ from enfold.messages import (
 
 if TYPE_CHECKING:
     from pydantic_ai.models import Model
-    from pydantic_ai.profiles.openai import OpenAIModelProfile
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.providers import Provider as ClientProvider
 
 _LOGGING_LIBRARIES = ("anthropic", "botocore", "google_genai", "openai")
 """Libraries that write requests, with messages and keys, into their debug logs."""
@@ -44,32 +45,36 @@ _NO_KEY = "none"
 """Sent to servers without keys, because the client library requires one."""
 
 
-def _openai(connection: Connection) -> Model[Any]:
+def _chat_model(
+    connection: Connection,
+    provider: ClientProvider[Any],
+    kind: type[OpenAIChatModel] | None = None,
+    **settings: Any,
+) -> Model[Any]:
     from pydantic_ai.models.openai import OpenAIChatModel
+
+    provider.client.max_retries = 0
+    # A stream without a finish reason was cut off.
+    profile: Any = {"openai_chat_streaming_requires_finish_reason": True, **settings}
+    return (kind or OpenAIChatModel)(connection.model, provider=provider, profile=profile)
+
+
+def _openai(connection: Connection) -> Model[Any]:
     from pydantic_ai.providers.openai import OpenAIProvider
 
-    provider = OpenAIProvider(connection.base_url, _key(connection))
-    provider.client.max_retries = 0
-    return OpenAIChatModel(connection.model, provider=provider, profile=_whole_streams())
+    return _chat_model(connection, OpenAIProvider(connection.base_url, _key(connection)))
 
 
 def _compatible(connection: Connection) -> Model[Any]:
-    from pydantic_ai.models.openai import OpenAIChatModel
-    from pydantic_ai.profiles.openai import OpenAIModelProfile
     from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
     url = connection.base_url or ""  # checked by check_connection
     provider = OpenAICompatibleProvider("compatible", base_url=url, api_key=_key(connection))
-    provider.client.max_retries = 0
     # The older name of the setting is the one that every such server knows.
-    profile = OpenAIModelProfile(
-        **_whole_streams(), openai_chat_supports_max_completion_tokens=False
-    )
-    return OpenAIChatModel(connection.model, provider=provider, profile=profile)
+    return _chat_model(connection, provider, openai_chat_supports_max_completion_tokens=False)
 
 
 def _azure(connection: Connection) -> Model[Any]:
-    from pydantic_ai.models.openai import OpenAIChatModel
     from pydantic_ai.providers.azure import AzureProvider
 
     provider = AzureProvider(
@@ -77,8 +82,7 @@ def _azure(connection: Connection) -> Model[Any]:
         api_version=connection.options.get("api_version"),
         api_key=_key(connection),
     )
-    provider.client.max_retries = 0
-    return OpenAIChatModel(connection.model, provider=provider, profile=_whole_streams())
+    return _chat_model(connection, provider)
 
 
 def _openrouter(connection: Connection) -> Model[Any]:
@@ -86,10 +90,9 @@ def _openrouter(connection: Connection) -> Model[Any]:
     from pydantic_ai.providers.openrouter import OpenRouterProvider
 
     provider = OpenRouterProvider(api_key=_key(connection))
-    provider.client.max_retries = 0
     if connection.base_url:
         provider.client.base_url = connection.base_url
-    return OpenRouterModel(connection.model, provider=provider, profile=_whole_streams())
+    return _chat_model(connection, provider, OpenRouterModel)
 
 
 def _anthropic(connection: Connection) -> Model[Any]:
@@ -157,13 +160,6 @@ def _bedrock(connection: Connection) -> Model[Any]:
 
 def _key(connection: Connection) -> str:
     return connection.key.reveal() if connection.key is not None else _NO_KEY
-
-
-def _whole_streams() -> OpenAIModelProfile:
-    """Return settings that treat a stream without a finish reason as cut off."""
-    from pydantic_ai.profiles.openai import OpenAIModelProfile
-
-    return OpenAIModelProfile(openai_chat_streaming_requires_finish_reason=True)
 
 
 CLIENTS: Mapping[str, Callable[[Connection], Model[Any]]] = {

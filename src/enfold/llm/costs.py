@@ -354,14 +354,8 @@ def calculate_api_cost_anthropic(
     `model` has the prices: `Prices`, or a mapping with its names or those of a profile
     (`inputPrice`, …); other fields of a mapping are ignored. `cost_of` returns the parts.
     """
-    billed = BilledTokens.reported(
-        input_tokens,
-        output_tokens,
-        cache_creation_input_tokens,
-        cache_read_input_tokens,
-        includes_cached=False,
-    )
-    return cost_of(_prices_in(model), billed).total
+    counts = (input_tokens, output_tokens, cache_creation_input_tokens, cache_read_input_tokens)
+    return cost_of(_prices_in(model), BilledTokens.reported(*counts, includes_cached=False)).total
 
 
 def calculate_api_cost_openai(
@@ -375,14 +369,8 @@ def calculate_api_cost_openai(
 
     `model` is as in `calculate_api_cost_anthropic`.
     """
-    billed = BilledTokens.reported(
-        input_tokens,
-        output_tokens,
-        cache_creation_input_tokens,
-        cache_read_input_tokens,
-        includes_cached=True,
-    )
-    return cost_of(_prices_in(model), billed).total
+    counts = (input_tokens, output_tokens, cache_creation_input_tokens, cache_read_input_tokens)
+    return cost_of(_prices_in(model), BilledTokens.reported(*counts, includes_cached=True)).total
 
 
 def _prices_in(model: ModelPrices) -> Prices | None:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from enfold.llm.calls import Call, Connection, Delta, Ending, ModelReply
@@ -30,7 +29,7 @@ from enfold.messages import Text, ToolCall
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage, ModelResponse
-    from pydantic_ai.models import Model, ModelRequestParameters
+    from pydantic_ai.models import Model
     from pydantic_ai.settings import ModelSettings
 
 
@@ -41,8 +40,8 @@ class _Question:
     connection: Connection
     model: Model[Any]
     messages: list[ModelMessage]
-    settings: ModelSettings
-    tools: ModelRequestParameters
+    options: Mapping[str, Any]
+    """The other arguments of the library's functions."""
 
 
 _FIRST_PAUSE = 0.5
@@ -100,12 +99,7 @@ class ModelGateway:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_error: object) -> None:
         await self.aclose()
 
     async def _question(self, connection: Connection, call: Call) -> _Question:
@@ -123,7 +117,12 @@ class ModelGateway:
             settings["max_tokens"] = call.max_tokens
         if call.temperature is not None and takes_temperature(model):
             settings["temperature"] = call.temperature
-        return _Question(connection, model, messages, settings, tools_of(call))
+        options = {
+            "model_settings": settings,
+            "model_request_parameters": tools_of(call),
+            "instrument": False,
+        }
+        return _Question(connection, model, messages, options)
 
     async def _pause(self, failure: CallFailure, connection: Connection, attempt: int) -> None:
         """Wait before the call is repeated, or raise its error if it must not be repeated."""
@@ -144,13 +143,7 @@ async def _answer(question: _Question) -> ModelResponse | CallFailure:
     from pydantic_ai.direct import model_request
 
     try:
-        return await model_request(
-            question.model,
-            question.messages,
-            model_settings=question.settings,
-            model_request_parameters=question.tools,
-            instrument=False,
-        )
+        return await model_request(question.model, question.messages, **question.options)
     except Exception as error:  # noqa: BLE001  foreign code, on whatever a provider sends
         return failure_of(error, question.connection)
 
@@ -183,13 +176,8 @@ async def _read(question: _Question, pieces: asyncio.Queue[_Piece | None]) -> No
 
     begun = False
     try:
-        async with model_request_stream(
-            question.model,
-            question.messages,
-            model_settings=question.settings,
-            model_request_parameters=question.tools,
-            instrument=False,
-        ) as stream:
+        request = model_request_stream(question.model, question.messages, **question.options)
+        async with request as stream:
             async for event in stream:
                 begun = True
                 text = text_in(event)
