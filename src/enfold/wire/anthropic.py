@@ -31,7 +31,7 @@ from enfold.messages import (
     ToolResult,
     Unknown,
 )
-from enfold.wire.contract import FieldReader, RawMessages, RecallFormat, Wire
+from enfold.wire.contract import RawMessages, RecallFormat, Wire
 from enfold.wire.fields import (
     arguments_object,
     as_object,
@@ -209,8 +209,10 @@ def _render_block(part: Part) -> dict[str, Any]:
             return {**extras, "source": {**extras["source"], "data": text}}
         case Data(value):
             return {"type": "text", "text": dump_text(value)}
-        case ToolCall():
-            return _render_call(part)
+        case ToolCall(call_id, name, extras=extras):
+            raw = with_defaults(extras, type="tool_use")
+            typed = {"id": _valid_id(call_id, extras), "name": name}
+            return {**raw, **typed, "input": arguments_object(part)}
         case ToolResult():
             return _render_result(part)
         case Attachment(extras=extras) if not extras:
@@ -221,28 +223,20 @@ def _render_block(part: Part) -> dict[str, Any]:
 
 
 def _render_file(file: Attachment) -> dict[str, Any]:
-    """Return a new file: images and PDFs have a block, others become a text."""
-    source = _render_source(file)
+    """Return a new file: images and PDFs have a block, others become a text.
+
+    So does a file that the provider cannot fetch or would refuse.
+    """
+    source = None
+    if file.data and file.mime:
+        source = {"type": "base64", "media_type": file.mime, "data": file.data}
+    elif file.url and file.url.startswith(("https:", "http:")):
+        source = {"type": "url", "url": file.url}
     if source and (file.mime.startswith("image/") or not file.mime):
         return {"type": "image", "source": source}
     if source and file.mime == "application/pdf":
         return {"type": "document", "source": source}
     return {"type": "text", "text": describe_file(file).text}
-
-
-def _render_source(file: Attachment) -> dict[str, Any] | None:
-    """Return the source; None for a file that the provider cannot fetch or would refuse."""
-    if file.data and file.mime:
-        return {"type": "base64", "media_type": file.mime, "data": file.data}
-    if file.url and file.url.startswith(("https:", "http:")):
-        return {"type": "url", "url": file.url}
-    return None
-
-
-def _render_call(call: ToolCall) -> dict[str, Any]:
-    typed = {"id": _valid_id(call.id, call.extras), "name": call.name}
-    raw = with_defaults(call.extras, type="tool_use")
-    return {**raw, **typed, "input": arguments_object(call)}
 
 
 def _render_result(result: ToolResult) -> dict[str, Any]:
@@ -389,15 +383,6 @@ def _called_tool(block: Mapping[str, Any]) -> CalledTool:
 # Recall
 
 
-def _is_recall_allowed(field: FieldReader) -> bool:
-    choice = field("tool_choice")
-    return choice is None or as_mapping(choice).get("type") == "auto"
-
-
-def _declare_recall(name: str) -> dict[str, Any]:
-    return {"name": name, "description": DESCRIPTION, "input_schema": parameters_schema()}
-
-
 def _results(answers: Sequence[tuple[CalledTool, str]]) -> list[dict[str, Any]]:
     blocks = [
         {"type": "tool_result", "tool_use_id": call.id, "content": text} for call, text in answers
@@ -518,18 +503,6 @@ def _renumber(
 # The wire
 
 
-def _error_body(code: str, _status: int, message: str) -> dict[str, Any]:
-    return {"type": "error", "error": {"type": code, "message": message}}
-
-
-def _stream_error(body: Mapping[str, Any]) -> bytes:
-    return b"event: error\ndata: " + dumps(body) + b"\n\n"
-
-
-def _image_tokens(width: int, height: int) -> int:
-    return min(1_600, ceil(width * height / 750))
-
-
 OVERFLOW_WORDINGS = (
     r"(prompt|input) is too long",
     r"request_too_large",
@@ -548,8 +521,11 @@ WIRE = Wire(
     messages_key="messages",
     overhead_keys=("system", "tools"),
     max_output_paths=("max_tokens",),
-    error_body=_error_body,
-    stream_error=_stream_error,
+    error_body=lambda code, _status, message: {
+        "type": "error",
+        "error": {"type": code, "message": message},
+    },
+    stream_error=lambda body: b"event: error\ndata: " + dumps(body) + b"\n\n",
     reply_parser=MessagesReplyParser,
     text_finish="end_turn",
     answers_in_text=lambda field: (
@@ -558,9 +534,17 @@ WIRE = Wire(
         and not as_mapping(field("output_config")).get("format")
     ),
     recall=RecallFormat(
-        is_allowed=_is_recall_allowed,
+        is_allowed=lambda field: (
+            field("tool_choice") is None or as_mapping(field("tool_choice")).get("type") == "auto"
+        ),
         tool_names=declared_names,
-        add_tool=append_tool(_declare_recall),
+        add_tool=append_tool(
+            lambda name: {
+                "name": name,
+                "description": DESCRIPTION,
+                "input_schema": parameters_schema(),
+            }
+        ),
         complete_finishes=frozenset({"tool_use"}),
         results=_results,
         without_calls=_without_calls,
@@ -576,5 +560,5 @@ WIRE = Wire(
         for each in mappings_in(as_mapping(field("context_management")).get("edits"))
     ),
     client_headers=frozenset({b"anthropic-version"}),
-    image_tokens=_image_tokens,
+    image_tokens=lambda width, height: min(1_600, ceil(width * height / 750)),
 )

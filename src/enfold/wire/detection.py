@@ -229,13 +229,17 @@ def _traits_of_messages(messages: Any, forms: set[Hashable]) -> Iterator[str]:
                     continue
                 plain.add(message["role"])
             yield from _new_traits_of("message", message, forms)
-            if isinstance(message.get("id"), str) and not _has_content(message):
+            if isinstance(message.get("id"), str) and not any(
+                message.get(key) is not None for key in ("role", "type", "content", "parts")
+            ):
                 yield _REFERENCE
-            content = message.get("content")
-            if message.get("role") == "tool" and not _has_results(content):
+            blocks = _objects_in(message.get("content"))
+            if message.get("role") == "tool" and not any(
+                block.get("type") == "tool_result" for block in blocks
+            ):
                 yield _BARE_RESULT
             yield from _traits_of_each("call", message.get("tool_calls"), forms)
-            for block in _objects_in(content):
+            for block in blocks:
                 yield from _new_traits_of("block", block, forms)
                 yield from _traits_of_each("block", block.get("content"), forms)
         elif is_object(message):
@@ -250,14 +254,6 @@ def _is_plain(message: dict[str, Any]) -> bool:
     content = message.get("content")
     is_text = type(content) is str and content != ""
     return is_text and len(message) == _PLAIN_FIELDS and type(message.get("role")) is str
-
-
-def _has_content(message: dict[str, Any]) -> bool:
-    return any(message.get(key) is not None for key in ("role", "type", "content", "parts"))
-
-
-def _has_results(content: Any) -> bool:
-    return any(block.get("type") == "tool_result" for block in _objects_in(content))
 
 
 def _traits_of_each(level: str, values: Any, forms: set[Hashable]) -> Iterator[str]:

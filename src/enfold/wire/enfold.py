@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeAlias
 
 from enfold.errors import DialectError
@@ -163,16 +164,9 @@ def _render_content(parts: tuple[Any, ...], before: Any, parsers: _Blocks) -> An
     return render_content(parts, lambda part: _render_block(part, parsers), before, "")
 
 
-def _parse_part(raw: Any) -> Any:
-    return _parse_block(raw, _PARTS)
-
-
-def _parse_result_part(raw: Any) -> Any:
-    return _parse_block(raw, _RESULT_PARTS)
-
-
-def _parse_block(raw: Any, parsers: _Blocks) -> Any:
+def _parse_part(raw: Any, *, in_result: bool = False) -> Any:
     raw = as_object(raw)
+    parsers = _RESULT_PARTS if in_result else _PARTS
     return parsers[raw["type"]](raw) if _has_parser(raw, parsers) else Unknown(raw)
 
 
@@ -204,18 +198,10 @@ def _render_block(part: Any, parsers: _Blocks) -> dict[str, Any]:
     raise DialectError(f"a message has no {type(part).__name__} parts")
 
 
-def _parse_text(raw: dict[str, Any]) -> Text:
-    return Text(text_field(raw, "text"), raw)
-
-
 def _parse_data(raw: dict[str, Any]) -> Data:
     if "value" not in raw:
         raise DialectError("expected a value, found nothing", place="value")
     return Data(raw["value"], raw)
-
-
-def _parse_reasoning(raw: dict[str, Any]) -> Reasoning:
-    return Reasoning(text_field(raw, "text", default=""), raw)
 
 
 def _parse_attachment(raw: dict[str, Any]) -> Attachment:
@@ -260,7 +246,7 @@ def _render_call(call: ToolCall) -> dict[str, Any]:
 def _parse_result(raw: dict[str, Any]) -> ToolResult:
     return ToolResult(
         call_id=text_field(raw, "tool_use_id", default=""),
-        parts=parse_content(raw.get("content"), _parse_result_part),
+        parts=parse_content(raw.get("content"), partial(_parse_part, in_result=True)),
         is_error=flag_field(raw, "is_error"),
         name=text_field(raw, "name", default=""),
         extras=raw,
@@ -302,7 +288,7 @@ def _whole_number_or_none(raw: Mapping[str, Any], key: str) -> int | None:
 
 
 _RESULT_PARTS: _Blocks = {
-    "text": _parse_text,
+    "text": lambda raw: Text(text_field(raw, "text"), raw),
     "data": _parse_data,
     "attachment": _parse_attachment,
 }
@@ -310,5 +296,5 @@ _PARTS: _Blocks = {
     **_RESULT_PARTS,
     "tool_use": _parse_call,
     "tool_result": _parse_result,
-    "reasoning": _parse_reasoning,
+    "reasoning": lambda raw: Reasoning(text_field(raw, "text", default=""), raw),
 }

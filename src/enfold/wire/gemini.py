@@ -582,10 +582,6 @@ def _with_separator(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
 # The wire
 
 
-def _error_body(code: str, status: int, message: str) -> dict[str, Any]:
-    return {"error": {"code": status, "message": message, "status": code.upper()}}
-
-
 def _image_tokens(width: int, height: int) -> int:
     """Return 258 for a small image, else 258 for each tile of 768 pixels."""
     if max(width, height) <= _SMALL_IMAGE:
@@ -612,7 +608,9 @@ WIRE = Wire(
     messages_key="contents",
     overhead_keys=("systemInstruction", "system_instruction", "tools"),
     max_output_paths=("generationConfig.maxOutputTokens",),
-    error_body=_error_body,
+    error_body=lambda code, status, message: {
+        "error": {"code": status, "message": message, "status": code.upper()}
+    },
     stream_error=error_event,
     reply_parser=GeminiReplyParser,
     text_finish="STOP",

@@ -127,10 +127,6 @@ def _readable(raw: Any) -> str:
     return "\n\n".join(text for text in texts if isinstance(text, str) and text)
 
 
-def _parse_text(raw: dict[str, Any]) -> Text:
-    return Text(text_field(raw, text_key(raw)), raw)
-
-
 def _parse_result_block(raw: dict[str, Any]) -> ToolResult:
     return ToolResult(
         call_id=text_field(raw, "tool_use_id", default=""),
@@ -227,7 +223,10 @@ def _are_identical(now: list[Any], before: Any) -> bool:
 
 _SOURCES = ("source", "file", "image_url", "input_audio")
 _RESULT_BLOCKS: _Blocks = {
-    **dict.fromkeys(("text", "input_text", "output_text", "refusal"), _parse_text),
+    **dict.fromkeys(
+        ("text", "input_text", "output_text", "refusal"),
+        lambda raw: Text(text_field(raw, text_key(raw)), raw),
+    ),
     **dict.fromkeys(("image", "audio", "video", "file", "text-plain"), _parse_file),
     **dict.fromkeys(("image_url", "input_audio", "input_image", "input_file"), _parse_file),
     **dict.fromkeys(("document", "media"), _parse_file),
@@ -816,7 +815,9 @@ def _adopt(messages: tuple[Message, ...]) -> Iterator[Message]:
 def _parse_tools(body: Mapping[str, Any]) -> tuple[Tool, ...]:
     """Return the tools of a state in the Chat Completions form, in which LangChain binds them."""
     tools = body.get("tools")
-    if not isinstance(tools, list) or not all(_is_function(tool) for tool in tools):
+    if not isinstance(tools, list):
+        return ()
+    if not all(isinstance(tool, dict) and isinstance(tool.get("function"), dict) for tool in tools):
         return ()
     return openai.parse({"messages": [], "tools": tools}).tools
 
@@ -833,7 +834,3 @@ def _render_state(conversation: Conversation) -> Mapping[str, Any] | None:
     dialect = openai.NAME if is_own else NAME
     rendered = openai.render(Conversation((), dialect, tools=tools, extras=body))
     return rendered if isinstance(rendered, dict) else None
-
-
-def _is_function(tool: Any) -> bool:
-    return isinstance(tool, dict) and isinstance(tool.get("function"), dict)

@@ -27,7 +27,7 @@ from enfold.messages import (
     ToolResult,
     Unknown,
 )
-from enfold.wire.contract import FieldReader, RawMessages, RecallFormat, Wire
+from enfold.wire.contract import RawMessages, RecallFormat, Wire
 from enfold.wire.fields import (
     arguments_field,
     arguments_text,
@@ -275,7 +275,15 @@ def parse_block(raw: Any) -> Text | Attachment | Unknown:
         case "input_image":
             return _parse_image(raw) if raw.get("image_url") else Attachment(extras=raw)
         case "input_audio":
-            return parse_field(raw, "input_audio", lambda audio: _parse_audio(audio, raw))
+            return parse_field(
+                raw,
+                "input_audio",
+                lambda audio: file_from_base64(
+                    text_field(audio, "data"),
+                    f"audio/{text_field(audio, 'format', default='')}",
+                    extras=raw,
+                ),
+            )
         case "file":
             return parse_field(raw, "file", lambda file: _parse_file(file, raw))
         case "input_file":
@@ -315,11 +323,6 @@ def _parse_image(raw: dict[str, Any]) -> Attachment:
     return parse_field(
         raw, "image_url", lambda image: file_from_url(text_field(image, "url"), extras=raw)
     )
-
-
-def _parse_audio(audio: Mapping[str, Any], extras: Extras) -> Attachment:
-    mime = f"audio/{text_field(audio, 'format', default='')}"
-    return file_from_base64(text_field(audio, "data"), mime, extras=extras)
 
 
 def _parse_file(file: Mapping[str, Any], extras: Extras) -> Attachment:
@@ -573,17 +576,9 @@ def usage_of(usage: Mapping[str, Any], sent: str, received: str) -> CallUsage:
 # Recall
 
 
-def _is_recall_allowed(field: FieldReader) -> bool:
-    return field("tool_choice") in (None, "auto") and field("n") in (None, 1)
-
-
 def _declare_recall(name: str) -> dict[str, Any]:
     function = {"name": name, "description": DESCRIPTION, "parameters": parameters_schema()}
     return {"type": "function", "function": function}
-
-
-def _results(answers: Sequence[tuple[CalledTool, str]]) -> list[dict[str, Any]]:
-    return [{"role": "tool", "tool_call_id": call.id, "content": text} for call, text in answers]
 
 
 def _without_calls(message: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -717,10 +712,6 @@ class ChatStreamJoiner(JoinedReplies):
 # The wire
 
 
-def _error_body(code: str, _status: int, message: str) -> dict[str, Any]:
-    return {"error": {"message": message, "type": "enfold_error", "param": None, "code": code}}
-
-
 def image_tokens(width: int, height: int) -> int:
     """Return the tokens of an image: 85, and 170 for each tile of 512 pixels."""
     scale = min(1.0, 2_048 / max(width, height), 768 / min(width, height))
@@ -759,7 +750,9 @@ WIRE = Wire(
     messages_key="messages",
     overhead_keys=("tools", "functions"),
     max_output_paths=("max_completion_tokens", "max_tokens"),
-    error_body=_error_body,
+    error_body=lambda code, _status, message: {
+        "error": {"message": message, "type": "enfold_error", "param": None, "code": code}
+    },
     stream_error=error_event,
     reply_parser=ChatReplyParser,
     text_finish="stop",
@@ -767,11 +760,13 @@ WIRE = Wire(
         as_mapping(field("response_format")).get("type") in (None, "text") and not field("stop")
     ),
     recall=RecallFormat(
-        is_allowed=_is_recall_allowed,
+        is_allowed=lambda field: field("tool_choice") in (None, "auto") and field("n") in (None, 1),
         tool_names=declared_names,
         add_tool=append_tool(_declare_recall),
         complete_finishes=frozenset({"tool_calls", "stop"}),
-        results=_results,
+        results=lambda answers: [
+            {"role": "tool", "tool_call_id": call.id, "content": text} for call, text in answers
+        ],
         without_calls=lambda messages, name: [_without_calls(each, name) for each in messages],
         join_bodies=_join_bodies,
         joiner=ChatStreamJoiner,

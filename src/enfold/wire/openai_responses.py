@@ -27,7 +27,7 @@ from enfold.messages import (
     Unknown,
     text_of,
 )
-from enfold.wire.contract import FieldReader, RawMessages, RecallFormat, StoredResponses, Wire
+from enfold.wire.contract import RawMessages, RecallFormat, StoredResponses, Wire
 from enfold.wire.fields import (
     arguments_field,
     arguments_text,
@@ -408,11 +408,6 @@ class ResponsesReplyParser:
 # Recall
 
 
-def _is_recall_allowed(field: FieldReader) -> bool:
-    is_stored_elsewhere = field("background") or field("conversation")
-    return field("tool_choice") in (None, "auto") and not is_stored_elsewhere
-
-
 def _declare_recall(name: str) -> dict[str, Any]:
     # Tools are strict by default, which would make every parameter required.
     definition = {"name": name, "description": DESCRIPTION, "parameters": parameters_schema()}
@@ -432,13 +427,6 @@ def _add_to_item(item: bytes, name: str) -> bytes:
     group = {"type": "namespace", "name": "enfold", "description": "The history of this session."}
     declared = [*_tools_in(item), {**group, "tools": [_declare_recall(name)]}]
     return dumps({**as_mapping(loads(item)), "tools": declared})
-
-
-def _results(answers: Sequence[tuple[CalledTool, str]]) -> list[dict[str, Any]]:
-    return [
-        {"type": "function_call_output", "call_id": call.id, "output": text}
-        for call, text in answers
-    ]
 
 
 def _without_calls(items: RawMessages, name: str) -> list[dict[str, Any]]:
@@ -585,12 +573,18 @@ WIRE = Wire(
         as_mapping(as_mapping(field("text")).get("format")).get("type") in (None, "text")
     ),
     recall=RecallFormat(
-        is_allowed=_is_recall_allowed,
+        is_allowed=lambda field: (
+            field("tool_choice") in (None, "auto")
+            and not (field("background") or field("conversation"))
+        ),
         tool_names=declared_names,
         add_tool=append_tool(_declare_recall),
         add_to_message=_add_to_item,
         complete_finishes=frozenset({"completed"}),
-        results=_results,
+        results=lambda answers: [
+            {"type": "function_call_output", "call_id": call.id, "output": text}
+            for call, text in answers
+        ],
         without_calls=_without_calls,
         join_bodies=_join_bodies,
         joiner=ResponsesStreamJoiner,
