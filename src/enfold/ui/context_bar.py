@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from nicegui import ui
@@ -16,7 +17,7 @@ from enfold.modelconfig import ModelConfig
 from enfold.records import Snapshot
 from enfold.ui import figures
 from enfold.ui.pins import TITLE, Pins
-from enfold.ui.widgets import titled_dialog
+from enfold.ui.widgets import shown_dialog
 from enfold.ui.window import Window
 
 PARTS: Mapping[str, str] = {
@@ -44,32 +45,21 @@ CLIENT_ESTIMATE = "The provider's count of the last request, less the messages."
 NO_EXACT_COUNT = "Images, documents and sealed reasoning have no exact count."
 
 
+@dataclass(eq=False)
 class ContextBar:
     """The bar above a conversation."""
 
-    def __init__(
-        self,
-        window: Window,
-        session: Session,
-        pins: Pins,
-        compress: Callable[[], Awaitable[None]],
-        model: Callable[[], str | None] = lambda: None,
-        *,
-        is_client: bool = False,
-    ) -> None:
-        """`model` returns the model that answers next. None is the session's.
-
-        The system prompt and the tools of a client are not stored, so they are estimated.
-        """
-        self._is_client = is_client
-        self._window = window
-        self._model = model
-        self._pins = pins
-        self._session = session
-        self._compress = compress
-        self._status: Status | None = None
-        self._unstored = 0
-        self._counts_started = 0
+    window: Window
+    session: Session
+    pins: Pins
+    compress: Callable[[], Awaitable[None]]
+    model: Callable[[], str | None]
+    """Returns the model that answers next. None is the session's."""
+    is_client: bool
+    """True: system prompt and tools are not stored, so they are estimated."""
+    _status: Status | None = None
+    _unstored: int = 0
+    _counts_started: int = 0
 
     def place(self) -> None:
         """Add the empty bar to the page."""
@@ -81,12 +71,12 @@ class ContextBar:
     async def show(self, used: Snapshot | None = None) -> None:
         """Count the tokens and draw the bar; `used` is the snapshot in use."""
         self._counts_started += 1
-        this_count, model = self._counts_started, self._model()
+        this_count, model = self._counts_started, self.model()
         settings: dict[str, Any] = {} if model is None else {"model": model}
-        status = await self._session.status(**settings)
+        status = await self.session.status(**settings)
         unstored = 0
-        if self._is_client:
-            unstored = await estimate_unstored(self._window.engine, self._session, status, used)
+        if self.is_client:
+            unstored = await estimate_unstored(self.window.engine, self.session, status, used)
         # A count that started earlier may end later, with the model that was chosen before.
         is_old = this_count != self._counts_started
         if is_old or (status, unstored) == (self._status, self._unstored):
@@ -100,8 +90,8 @@ class ContextBar:
         """Return what the limits depend on; it changes when someone changes a limit."""
         if self._status is None:
             return ()
-        settings = await self._session.settings()
-        return settings, await self._window.engine.models.get(self._status.model), self._model()
+        settings = await self.session.settings()
+        return settings, await self.window.engine.models.get(self._status.model), self.model()
 
     def _draw(self, status: Status, meter: Meter) -> None:
         with ui.element("button").classes(f"ef-meter ef-level-{meter.level}") as button:
@@ -126,7 +116,7 @@ class ContextBar:
             ui.label("Explain").classes("ef-hidden-text")
         button.on("click", self._explain, args=[])
         if is_recommended(status, meter):
-            chip = ui.button(RECOMMENDED, icon="compress", on_click=self._compress, color=None)
+            chip = ui.button(RECOMMENDED, icon="compress", on_click=self.compress, color=None)
             chip.props("flat dense no-wrap").classes(f"ef-recommended ef-level-{meter.level}")
 
     async def _explain(self) -> None:
@@ -134,17 +124,15 @@ class ContextBar:
         if (status := self._status) is None:
             return
         meter = Meter.of(status, unstored=self._unstored)
-        model = await self._window.engine.models.get(status.model)
-        window = (await self._session.settings()).window
-        with self._dialogs, titled_dialog("Context") as dialog:
+        model = await self.window.engine.models.get(status.model)
+        window = (await self.session.settings()).window
+        with self._dialogs, shown_dialog("Context") as dialog:
             _legend(parts_of(status, meter), unstored=self._unstored)
             for sentence in explain(status, meter, model, window, self._unstored):
                 ui.label(sentence).classes("ef-wrap")
             with ui.element("div").classes("ef-row ef-end"):
-                ui.button(TITLE, on_click=self._pins.open_list).props("flat color=primary")
+                ui.button(TITLE, on_click=self.pins.open_list).props("flat color=primary")
                 ui.button("Close", on_click=dialog.close).props("flat color=primary")
-        dialog.on("hide", dialog.delete)
-        dialog.open()
 
 
 def parts_of(status: Status, meter: Meter) -> dict[str, int]:
@@ -180,11 +168,7 @@ def describe_turns_left(status: Status, unstored: int = 0) -> str | None:
 
 
 def explain(
-    status: Status,
-    meter: Meter,
-    model: ModelConfig,
-    window: int | None = None,
-    unstored: int = 0,
+    status: Status, meter: Meter, model: ModelConfig, window: int | None, unstored: int
 ) -> Iterator[str]:
     """Yield the reasons for the decision, sentence by sentence.
 
@@ -213,11 +197,8 @@ def explain(
         )
     if decision.threshold.note:
         yield f"Note: {decision.threshold.note}."
-    correction = (
-        f", and counts are multiplied by {decision.correction:g}"
-        if decision.correction != 1
-        else ""
-    )
+    factor = decision.correction
+    correction = "" if factor == 1 else f", and counts are multiplied by {factor:g}"
     accepted = f"{model.id} accepts {model.max_input:,} input tokens."
     if window is not None and window < model.max_input + model.max_output:
         accepted += f" This session is set to a window of {window:,} tokens."

@@ -9,26 +9,18 @@ from __future__ import annotations
 
 import re
 from collections import ChainMap
-from collections.abc import (
-    Awaitable,
-    Callable,
-    Collection,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from functools import partial
 from typing import Any, TypeAlias
 
 from nicegui import ui
-from nicegui.events import SortableEventArguments, ValueChangeEventArguments
+from nicegui.events import ValueChangeEventArguments
 
 from enfold.errors import EnfoldError
 from enfold.fields import Fault, FieldDescription, ModelType, describe, write
-from enfold.ui.widgets import icon_button, labelled, titled_dialog
+from enfold.ui.widgets import icon_button, labelled, shown_dialog
 
 Holder: TypeAlias = dict[str, Any]
 """A JSON object that a form edits in place."""
@@ -153,7 +145,7 @@ class ConfigForm:
         self._choices = choices or {}
         self._extras = extras or {}
         self._fields: dict[str, Any] = {}
-        self._badges = badges or {}
+        self.badges = badges or {}
 
     def add_object(
         self,
@@ -239,10 +231,6 @@ class ConfigForm:
         """Report a change."""
         for listener in tuple(self._listeners):
             listener()
-
-    def describe_item(self, model: ModelType, item: Holder) -> list[str]:
-        """Return short descriptions of an item of a list."""
-        return self._badges[model](item) if model in self._badges else []
 
     def show_faults(self, faults: Iterable[Fault]) -> list[Fault]:
         """Show every fault at its field and return those without a field."""
@@ -347,7 +335,9 @@ class ObjectList:
                 "ef-soft ef-small"
             )
             self._list = labelled(ui.list().classes("st-passes ef-full"), title)
-            self._list.make_sortable(handle=".st-handle", on_end=self._dropped)
+            self._list.make_sortable(
+                handle=".st-handle", on_end=lambda drop: self._move(drop.old_index, drop.new_index)
+            )
             ui.button(f"Add {self._word}", icon="add", on_click=self._add).props("outline")
         self._show()
 
@@ -366,7 +356,8 @@ class ObjectList:
                 with ui.element("div").classes("ef-grow"):
                     ui.label(f"{index + 1}. {name}").classes("st-title")
                     with ui.element("div").classes("ef-row"):
-                        for badge in self._form.describe_item(self._model, item):
+                        describe_item = self._form.badges.get(self._model)
+                        for badge in describe_item(item) if describe_item else ():
                             ui.label(badge).classes("st-badge")
                 with ui.element("div").classes("ef-row-tight"):
                     up = icon_button("arrow_upward", f"Move {name} up")
@@ -386,9 +377,6 @@ class ObjectList:
             if is_open:
                 with ui.element("div").classes("st-pass-body"):
                     self._form.add_object(self._model, item, f"{self._path}[{index}]")
-
-    def _dropped(self, event: SortableEventArguments) -> None:
-        self._move(event.old_index, event.new_index)
 
     def _move(self, start: int, end: int) -> None:
         opened = None if self._open is None else self._items[self._open]
@@ -447,14 +435,13 @@ class FormDialog:
     @contextmanager
     def opened(self, title: str, action: str) -> Iterator[None]:
         """Open the dialog, to be filled with fields; `action` is the text of its button."""
-        with titled_dialog(title) as self._dialog:
+        with shown_dialog(title) as self._dialog:
+            self._dialog.props("persistent")
             yield
             self._fault = ui.label().classes("ef-bad ef-small ef-wrap").props("role=alert")
             with ui.element("div").classes("ef-row ef-end"):
                 ui.button("Cancel", on_click=self._dialog.close).props("flat")
                 self._button = ui.button(action, on_click=self._keep).props("unelevated")
-        self._dialog.props("persistent").on("hide", self._dialog.delete)
-        self._dialog.open()
 
     def _check(self) -> None:
         faults = self._faults()

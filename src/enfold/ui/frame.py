@@ -17,7 +17,7 @@ from enfold.errors import EnfoldError
 from enfold.settings import fields
 from enfold.ui import markdown
 from enfold.ui.session_list import SessionList, start_session
-from enfold.ui.widgets import labelled, navigation, titled_dialog
+from enfold.ui.widgets import labelled, navigation, shown_dialog
 from enfold.ui.window import Window, path_of, show_error
 
 Scheme = Literal["light", "dark", "auto"]
@@ -92,7 +92,7 @@ async def frame(
         sessions = SessionList(window, session)
         await sessions.show()
         navigation("ef-nav", "Pages", NAVIGATION, at)
-    Palette(window, session).place()
+    Palette(window, session)
     with ui.header().classes("ef-header"):
         with ui.element("a").classes("ef-skip").props("href=#content"):
             ui.label("Skip to content")
@@ -194,12 +194,6 @@ class Palette:
     def __init__(self, window: Window, session: str | None) -> None:
         self._window = window
         self._session = session
-        self._all: list[PaletteEntry] = []
-        self._found: list[PaletteEntry] = []
-        self._at = 0
-
-    def place(self) -> None:
-        """Listen for the keys."""
         ui.run_javascript(_LISTEN)
         ui.on("enfold-palette", self.open)
         ui.on("enfold-shortcuts", show_shortcuts)
@@ -211,7 +205,7 @@ class Palette:
         )
         sessions = [_link(each.title or each.id, "session", path_of(each.id)) for each in newest]
         self._all = [*self._commands(), *sessions]
-        with titled_dialog(TITLE) as self._dialog:
+        with shown_dialog(TITLE) as self._dialog:
             field = ui.input(on_change=lambda event: self._search(str(event.value or "")))
             field.props("outlined dense autofocus clearable type=search")
             field.props["aria-label"] = TITLE
@@ -220,15 +214,10 @@ class Palette:
                 field.on(f"keydown.{key}.prevent", self._pressed, args=["key"])
             self._list = ui.element("div").classes("ef-palette").props("role=listbox")
             self._list.props["aria-label"] = "Results"
-        self._search("")
-        self._dialog.on("hide", self._dialog.delete)
-        self._dialog.open()
+            self._search("")
 
     def _commands(self) -> Iterator[PaletteEntry]:
-        async def begin() -> None:
-            ui.navigate.to(path_of(await start_session(self._window)))
-
-        yield PaletteEntry("New conversation", "command", begin)
+        yield PaletteEntry("New conversation", "command", partial(start_session, self._window))
         if self._session is not None:
             here = path_of(self._session)
             yield _link("Summarize conversation history", "command", f"{here}?do=summarize")
@@ -244,17 +233,17 @@ class Palette:
         self._found = [
             each for each in self._all if all(part in each.title.lower() for part in parts)
         ][:_SHOWN]
-        self._at = 0
-        self._draw()
+        self._draw(at=0)
 
-    def _draw(self) -> None:
+    def _draw(self, at: int) -> None:
+        self._at = at
         self._list.clear()
         with self._list:
             for place, each in enumerate(self._found):
                 with ui.element("div").classes("ef-command").props("role=option") as option:
                     ui.label(each.title).classes("ef-grow ef-ellipsis").props("dir=auto")
                     ui.label(each.kind).classes("ef-tiny ef-soft")
-                option.props["aria-selected"] = "true" if place == self._at else "false"
+                option.props["aria-selected"] = "true" if place == at else "false"
                 option.on("click", partial(self._run, each), args=[])
             if not self._found:
                 ui.label("No results.").classes("ef-soft ef-small")
@@ -266,8 +255,7 @@ class Palette:
         if key == "Enter":
             await self._run(self._found[self._at])
             return
-        self._at = (self._at + (1 if key == "ArrowDown" else -1)) % len(self._found)
-        self._draw()
+        self._draw(at=(self._at + (1 if key == "ArrowDown" else -1)) % len(self._found))
 
     async def _run(self, entry: PaletteEntry) -> None:
         self._dialog.close()
@@ -282,7 +270,7 @@ def _link(title: str, kind: str, path: str) -> PaletteEntry:
 
 def show_shortcuts() -> None:
     """Show the keyboard shortcuts."""
-    with titled_dialog("Keyboard shortcuts") as dialog:
+    with shown_dialog("Keyboard shortcuts") as dialog:
         with ui.element("dl").classes("ef-shortcuts"):
             for keys, effect in SHORTCUTS.items():
                 with ui.element("dt"), ui.element("kbd"):
@@ -291,5 +279,3 @@ def show_shortcuts() -> None:
                     ui.label(effect)
         with ui.element("div").classes("ef-row ef-end"):
             ui.button("Close", on_click=dialog.close).props("flat autofocus")
-    dialog.on("hide", dialog.delete)
-    dialog.open()

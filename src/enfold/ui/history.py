@@ -53,10 +53,8 @@ class HistoryQuery:
     @classmethod
     def read(cls, given: Mapping[str, str]) -> HistoryQuery:
         """Read the parameters; a value that should be a number and is not is ignored."""
-        return cls(
-            given.get("branch") or None, _number(given.get("page")), _number(given.get("m")),
-            given.get("q", "").strip(),
-        )  # fmt: skip
+        page, message = _number(given.get("page")), _number(given.get("m"))
+        return cls(given.get("branch") or None, page, message, given.get("q", "").strip())
 
     def page_of(self, depth: int) -> int:
         """Return the number of the page to show."""
@@ -162,7 +160,8 @@ def _hits(session: str, hits: Sequence[Hit], query: HistoryQuery) -> None:
         title = f"{newest}{number(len(hits), 'result')} for “{query.query}”"
         heading(title if hits else f"No results for “{query.query}”.", 3)
         for hit in hits:
-            _hit(session, hit, query)
+            age = figures.age_text(figures.moment(hit.created_at))
+            _result(session, hit.depth, hit.role, age, hit.snippet, query)
 
 
 def _answer(session: str, answer: RecallAnswer, query: HistoryQuery) -> None:
@@ -172,11 +171,6 @@ def _answer(session: str, answer: RecallAnswer, query: HistoryQuery) -> None:
         for each in answer.passages:
             day = figures.date_text(date.fromisoformat(each.day)) if each.day else ""
             _result(session, each.position, each.role, day, each.text, query)
-
-
-def _hit(session: str, hit: Hit, query: HistoryQuery) -> None:
-    age = figures.age_text(figures.moment(hit.created_at))
-    _result(session, hit.depth, hit.role, age, hit.snippet, query)
 
 
 def _result(session: str, depth: int, role: str, time: str, text: str, query: HistoryQuery) -> None:
@@ -196,8 +190,9 @@ async def _page(
     first = (page - 1) * PAGE + 1
     rows = await read_messages(window.engine, session, first, first + PAGE - 1)
     places = await read_placement(window.engine, session)
+    texts = [part.text for row in rows for part in message_text.sections(message_of(row))]
     # Searching is slow: a thread fills the cache of matches before the page is drawn.
-    await asyncio.to_thread(_fill_cache, rows, query.query)
+    await asyncio.to_thread(lambda: [find_matches(text, query.query) for text in texts])
     _pages(session.id, query, page, depth)
     with ui.element("section").classes("ef-stack").props('aria-label="Messages"'):
         for row in rows:
@@ -205,12 +200,6 @@ async def _page(
     _pages(session.id, query, page, depth)
     if query.message is not None:
         ui.run_javascript(f"document.getElementById('m{query.message}')?.scrollIntoView()")
-
-
-def _fill_cache(rows: Sequence[StoredMessage], words: str) -> None:
-    for row in rows:
-        for section in message_text.sections(message_of(row)):
-            find_matches(section.text, words)
 
 
 def _pages(session: str, query: HistoryQuery, page: int, depth: int) -> None:

@@ -14,7 +14,7 @@ from enfold.engine.results import StandingMessage
 from enfold.standing_instructions import Why
 from enfold.ui import figures
 from enfold.ui.message_text import place_text
-from enfold.ui.widgets import badge, icon_button, paged_list, titled_dialog
+from enfold.ui.widgets import badge, icon_button, paged_list, shown_dialog
 from enfold.ui.window import Window, path_of
 
 TITLE = "Pinned messages"
@@ -56,7 +56,11 @@ class Pins:
 
     def add_button(self, id: str, depth: int) -> None:
         """Add the button that pins a message, or releases it."""
-        button = icon_button("push_pin", "", partial(self._toggle, id))
+
+        def toggle() -> Awaitable[None]:
+            return self._set(id, is_pinned=id not in self._standing)
+
+        button = icon_button("push_pin", "", toggle)
         self._buttons[id] = button, depth
         self._mark(id)
 
@@ -66,7 +70,8 @@ class Pins:
 
     async def open_list(self) -> None:
         """Open the list of the messages that stay."""
-        with titled_dialog(TITLE) as dialog:
+        await self.load()
+        with shown_dialog(TITLE) as dialog:
             ui.label(
                 "These messages stay in the context word for word, through every compression. A "
                 "released message may be summarized."
@@ -74,10 +79,7 @@ class Pins:
             place = ui.element("div").classes("ef-stack").props("aria-live=polite")
             with ui.element("div").classes("ef-row ef-end"):
                 ui.button("Close", on_click=dialog.close).props("flat color=primary")
-        await self.load()
-        self._fill(place)
-        dialog.on("hide", dialog.delete)
-        dialog.open()
+            self._fill(place)
 
     def _fill(self, place: ui.element) -> None:
         found = tuple(self._standing.values())
@@ -131,9 +133,6 @@ class Pins:
             button.classes(remove="ef-pinned")
         else:
             button.classes(add="ef-pinned")
-
-    async def _toggle(self, id: str) -> None:
-        await self._set(id, is_pinned=id not in self._standing)
 
     async def _set(self, id: str, *, is_pinned: bool) -> None:
         async with self._window.audited("pin" if is_pinned else "unpin", self._session.id):

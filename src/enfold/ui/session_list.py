@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from html import escape
@@ -113,10 +114,6 @@ def _row_markup(session: SessionRecord, title: str) -> str:
     )
 
 
-def _model_of(record: SessionRecord) -> str | None:
-    return record.model
-
-
 _SHOWN = 50
 """Sessions on one page of the list."""
 _FIRST = 12
@@ -129,27 +126,28 @@ _SECONDS = 5.0
 NEW_TITLE = "New conversation"
 
 
-async def start_session(window: Window) -> str:
-    """Start a new session and return its id."""
+async def start_session(window: Window) -> None:
+    """Start a new session and open its page."""
     name = f"{datetime.now(UTC):chat-%Y%m%d-%H%M%S-%f}"
     async with window.audited("begin session", name):
-        made = await window.engine.session(name, namespace=window.namespace, title=NEW_TITLE)
-    return made.id
+        await window.engine.session(name, namespace=window.namespace, title=NEW_TITLE)
+    ui.navigate.to(path_of(name))
 
 
+@dataclass(slots=True)
 class _SessionRow:
     """A row of the list, with the session that it shows."""
 
-    def __init__(self, element: ui.element, content: ui.html, button: ui.button) -> None:
-        self.element = element
-        self.button = button
-        self._content = content
+    session: SessionRecord
+    element: ui.element
+    content: ui.html
+    button: ui.button
 
     def show(self, session: SessionRecord) -> None:
         """Show a session, which may have changed."""
         self.session = session
         title = session.title or session.id
-        self._content.set_content(_row_markup(session, title))
+        self.content.set_content(_row_markup(session, title))
         self.button.props["aria-label"] = f"Actions for {title}"
 
 
@@ -171,8 +169,8 @@ class SessionList:
         if self._window.looked_into:
             await self._show_namespace()
         with ui.element("div").classes("ef-sessions-head"):
-            new = ui.button("New", icon="add", on_click=self._start).props("unelevated no-wrap")
-            new.props("color=primary").props["aria-label"] = "New conversation"
+            new = ui.button("New", icon="add", on_click=partial(start_session, self._window))
+            new.props("unelevated no-wrap color=primary").props["aria-label"] = "New conversation"
             search = ui.input(placeholder="Search", on_change=self._search)
             search.props("dense outlined clearable debounce=300 type=search").classes("ef-grow")
             search.props["aria-label"] = "Search all conversations"
@@ -189,9 +187,7 @@ class SessionList:
         button.props("aria-haspopup=menu")
 
         async def show_menu() -> None:
-            found = await self._window.engine.sessions(
-                namespace=self._window.namespace, limit=_SEARCHED
-            )
+            found = await self._most_recent()
             clients = sorted({name for each in found if (name := client_of(each))})
             models = sorted({each.model for each in found if each.model})
             with button, ui.menu().props("auto-close no-parent-event") as menu:
@@ -205,19 +201,24 @@ class SessionList:
 
         button.on_click(show_menu)
 
+    async def _most_recent(self) -> list[SessionRecord]:
+        engine, namespace = self._window.engine, self._window.namespace
+        return await engine.sessions(namespace=namespace, limit=_SEARCHED)
+
     async def _filter(self, kind: Literal["client", "model"], name: str) -> None:
         """Show the sessions of a client or of a model only."""
-        found = await self._window.engine.sessions(
-            namespace=self._window.namespace, limit=_SEARCHED
-        )
-        value = client_of if kind == "client" else _model_of
+        found = await self._most_recent()
         self._is_search = True
         self._clear()
         with self._list:
             with ui.element("div").classes("ef-row ef-small").props("role=status"):
                 ui.label(f"{kind.capitalize()}: {name}").classes("ef-grow ef-wrap")
                 ui.button("Show all", on_click=self.refresh).props("flat dense color=primary")
-            matching = [each for each in found if value(each) == name]
+            matching = [
+                each
+                for each in found
+                if name == (client_of(each) if kind == "client" else each.model)
+            ]
             for each in matching[:_SHOWN]:
                 self._row(each)
             if len(matching) > _SHOWN:
@@ -246,8 +247,7 @@ class SessionList:
             self._update(newest)
             return
         self._clear()
-        self._last = None
-        self._menu_shown = None
+        self._last = self._menu_shown = None
         self._is_search = False
         self._newest = newest
         with self._list:
@@ -326,7 +326,7 @@ class SessionList:
                 link.props("aria-current=page")
             button = ui.button(icon="more_vert").props("flat round dense size=sm")
             button.props("aria-haspopup=menu")
-        row = self._rows[session.id] = _SessionRow(element, content, button)
+        row = self._rows[session.id] = _SessionRow(session, element, content, button)
         row.show(session)
         self._add_menu(row)
         return row
@@ -343,11 +343,13 @@ class SessionList:
             self._menu_shown = menu
 
         def make_menu() -> ui.menu:
+            page = path_of(row.session.id)
             with row.button, ui.menu().props("auto-close no-parent-event") as made:
-                ui.menu_item("Summarize conversation history", lambda: _summarize(row.session))
                 ui.menu_item(
-                    "Full history", lambda: ui.navigate.to(path_of(row.session.id, "history"))
+                    "Summarize conversation history",
+                    lambda: ui.navigate.to(f"{page}?do=summarize"),
                 )
+                ui.menu_item("Full history", lambda: ui.navigate.to(f"{page}/history"))
                 ui.menu_item("Rename", lambda: self._rename(row.session))
                 ui.menu_item("Export", lambda: self._export(row.session))
                 ui.separator()
@@ -355,9 +357,6 @@ class SessionList:
             return made
 
         row.button.on_click(show_menu)
-
-    async def _start(self) -> None:
-        ui.navigate.to(path_of(await start_session(self._window)))
 
     async def _rename(self, session: SessionRecord) -> None:
         title = await prompt_for_text("Rename conversation", "Title", session.title or session.id)
@@ -386,17 +385,16 @@ class SessionList:
 
     async def _export(self, session: SessionRecord) -> None:
         found = await self._window.session(session.id)
-        ui.download.content(
-            await export_archive(self._window.engine, found), f"{session.id[:60]}.json"
-        )
+        archive = await export_archive(self._window.engine, found)
+        ui.download.content(archive, f"{session.id[:60]}.json")
 
     async def _search(self, event: ValueChangeEventArguments[str | None]) -> None:
         words = (event.value or "").strip()
         if not words:
             await self.refresh()
             return
+        named = await self._most_recent()
         engine, namespace = self._window.engine, self._window.namespace
-        named = await engine.sessions(namespace=namespace, limit=_SEARCHED)
         hits = await engine.search(words, namespace=namespace, limit=_HITS)
         self._is_search = True
         self._clear()
@@ -417,8 +415,3 @@ def _hit(hit: Hit, words: str, titles: Mapping[str, str]) -> None:
         ui.label(" ".join(hit.snippet.split())).classes("ef-two-lines ef-small").props("dir=auto")
         title = titles.get(hit.session_id) or hit.session_id
         ui.label(f"{title} · message {hit.depth:,}").classes("ef-tiny ef-soft ef-ellipsis")
-
-
-def _summarize(session: SessionRecord) -> None:
-    """Open the session's page with the dialog for a summary."""
-    ui.navigate.to(f"{path_of(session.id)}?do=summarize")

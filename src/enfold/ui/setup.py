@@ -19,7 +19,7 @@ from enfold.llm.providers import PROVIDERS, provider
 from enfold.ui.frame import frame
 from enfold.ui.session_list import start_session
 from enfold.ui.widgets import card, labelled, titled_dialog
-from enfold.ui.window import Window, path_of
+from enfold.ui.window import Window
 
 TITLE = "Set up a model"
 OWN_SERVER = "compatible"
@@ -142,7 +142,7 @@ class SetupPage:
             return
         self._show(f"The model answered. It is saved as profile {name}.", "ef-good")
         await self._ask_for_limits(name)
-        ui.navigate.to(path_of(await start_session(self._window)))
+        await start_session(self._window)
 
     async def _save(self, offer: Offer) -> str:
         """Call the model once, then save the profile and its key; return the profile's name."""

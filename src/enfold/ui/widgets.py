@@ -16,7 +16,7 @@ Item = TypeVar("Item")
 Element = TypeVar("Element", bound=ui.element)
 Tone: TypeAlias = Literal["plain", "good", "warm", "bad"]
 Cell: TypeAlias = str | Callable[[], object]
-"""The content of a table's cell: a text, or a function that draws it."""
+"""The content of a table's cell, or the value of a fact: a text, or a function that draws it."""
 
 BY_HAND = "user"
 """The author of a summary that the user wrote."""
@@ -81,21 +81,15 @@ def empty_state(icon: str, *lines: str) -> ui.element:
     return section
 
 
-@contextmanager
-def facts() -> Iterator[None]:
-    """Open a list of names and values, to be filled with `fact`."""
+def facts(entries: Mapping[str, Cell]) -> None:
+    """Show names with their values."""
     with ui.element("dl").classes("ef-facts"):
-        yield
-
-
-@contextmanager
-def fact(name: str) -> Iterator[None]:
-    """Show a name and open the element for its value."""
-    with ui.element("div").classes("ef-fact"):
-        with ui.element("dt"):
-            ui.label(name)
-        with ui.element("dd"):
-            yield
+        for name, value in entries.items():
+            with ui.element("div").classes("ef-fact"):
+                with ui.element("dt"):
+                    ui.label(name)
+                with ui.element("dd"):
+                    _draw(value, "ef-wrap")
 
 
 def badge(text: str, tone: Tone = "plain") -> ui.label:
@@ -112,11 +106,6 @@ def notice(tone: Tone, title: str) -> Iterator[ui.element]:
         with ui.element("div").classes("ef-grow ef-stack-tight"):
             ui.label(title).classes("ef-notice-title ef-wrap")
             yield made
-
-
-def button_row() -> ui.element:
-    """Return a row of buttons, to be filled with `with`."""
-    return ui.element("div").classes("ef-row")
 
 
 def show_all_button(length: int, show_all: Callable[[], object]) -> None:
@@ -203,12 +192,15 @@ def table(
             with ui.element("tr"):
                 for place, content in enumerate(row):
                     is_heading = not place and not titles[0]
-                    cell = ui.element("th").props("scope=row") if is_heading else ui.element("td")
-                    with cell:
-                        if isinstance(content, str):
-                            ui.label(content)
-                        else:
-                            content()
+                    with ui.element("th").props("scope=row") if is_heading else ui.element("td"):
+                        _draw(content)
+
+
+def _draw(content: Cell, classes: str = "") -> None:
+    if isinstance(content, str):
+        ui.label(content).classes(classes)
+    else:
+        content()
 
 
 @contextmanager
@@ -223,6 +215,15 @@ def titled_dialog(title: str) -> Iterator[ui.dialog]:
         labelled(dialog, title)
         heading(title)
         yield dialog
+
+
+@contextmanager
+def shown_dialog(title: str) -> Iterator[ui.dialog]:
+    """Open a dialog to be filled; it is shown at the end, and deleted when it closes."""
+    with titled_dialog(title) as dialog:
+        yield dialog
+    dialog.on("hide", dialog.delete)
+    dialog.open()
 
 
 async def prompt_for_text(

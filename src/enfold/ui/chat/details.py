@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 from nicegui import ui
 
@@ -10,21 +12,16 @@ from enfold.amounts import number
 from enfold.engine import Session
 from enfold.engine.activity import saved_in
 from enfold.engine.inspection import read_last_input
-from enfold.records import (
-    SessionRecord,
-    Snapshot,
-    UsageSummary,
-    UsageTotal,
-)
+from enfold.records import SessionRecord, Snapshot, UsageSummary, UsageTotal
 from enfold.ui import figures
-from enfold.ui.compression.summary_card import title_of
+from enfold.ui.compression.summary_card import title_of, token_counts
 from enfold.ui.pins import TITLE as PINS_TITLE
 from enfold.ui.pins import Pins
 from enfold.ui.session_list import client_of
 from enfold.ui.widgets import (
+    Cell,
     author_text,
     badge,
-    fact,
     facts,
     heading,
     icon_button,
@@ -39,6 +36,7 @@ _AT_ONCE = 10
 _UNTIL_TOGGLED, _NARROW = "ef-aside-untouched", 1_100
 """The class of a panel that was not opened or closed by hand, and the width that hides it."""
 _ESTIMATE = "The cost of the same requests if nothing had been taken out."
+_COUNTED = "Counted by the provider, with system prompt and tools."
 _UNKNOWN_COST = "No price is known for some of the calls."
 _UNKNOWN_SHARE = "The provider has not reported its cache."
 
@@ -50,23 +48,21 @@ def cache_share(totals: Sequence[UsageTotal]) -> float | None:
     return sum(total.cached_tokens for total in replies) / sent if sent else None
 
 
+@dataclass(eq=False)
 class SessionDetails:
     """The panel of one session in one window; it follows the session while it is open."""
 
-    def __init__(
-        self, window: Window, session: Session, pins: Pins, undo: Callable[[], Awaitable[None]]
-    ) -> None:
-        self._window = window
-        self._session = session
-        self._pins = pins
-        self._undo = undo
-        self._record: SessionRecord | None = None
-        self._snapshots: tuple[Snapshot, ...] = ()
-        self._used: Snapshot | None = None
-        self._usage: Sequence[UsageTotal] = ()
-        self._last_input: int | None = None
-        self._saved: float | None = None
-        """The money that compressions saved; None if it is unknown."""
+    window: Window
+    session: Session
+    pins: Pins
+    undo: Callable[[], Awaitable[None]]
+    _record: SessionRecord | None = None
+    _snapshots: tuple[Snapshot, ...] = ()
+    _used: Snapshot | None = None
+    _usage: Sequence[UsageTotal] = ()
+    _last_input: int | None = None
+    _saved: float | None = None
+    """The money that compressions saved; None if it is unknown."""
 
     def place(self, *, is_open: bool) -> None:
         """Add the panel to the page."""
@@ -91,9 +87,9 @@ class SessionDetails:
 
     async def show(self, used: Snapshot | None) -> None:
         """Show the current state; `used` is the snapshot in use."""
-        record = await self._session.record()
+        record = await self.session.record()
         await self._read_usage()
-        snapshots = await self._session.summaries()
+        snapshots = await self.session.summaries()
         is_new_feed = (snapshots, used) != (self._snapshots, self._used) or self._record is None
         self._record = record
         self._snapshots, self._used = snapshots, used
@@ -113,42 +109,43 @@ class SessionDetails:
         return True
 
     async def _read_usage(self) -> None:
-        self._usage = await self._session.usage()
-        self._last_input = await read_last_input(self._window.engine, self._session)
-        self._saved = await saved_in(self._window.engine, self._session)
+        self._usage = await self.session.usage()
+        self._last_input = await read_last_input(self.window.engine, self.session)
+        self._saved = await saved_in(self.window.engine, self.session)
 
     def _draw_figures(self, record: SessionRecord) -> None:
         totals = UsageSummary.of(self._usage)
-        standing = [each for each in self._pins.standing if each.in_view]
+        requests = sum(each.calls for each in self._usage if each.kind == "reply")
+        found: dict[str, Cell | None] = {
+            "Client": client_of(record),
+            "Model": record.model,
+            "Messages": partial(figures.count, record.depth),
+            "Requests": partial(figures.count, requests),
+        }
+        if (last := self._last_input) is not None:
+            found["Sent last"] = lambda: figures.count(last, "tokens").tooltip(_COUNTED)
+        found["Cost"] = "none"
+        if totals.calls:
+            found["Cost"] = partial(figures.money, totals.cost, why=_UNKNOWN_COST)
+        if self._snapshots and self._saved is not None and totals.cost is not None:
+            whole = totals.cost + self._saved
+            found["Without compressions"] = lambda: figures.money(
+                whole, is_estimate=True, why=_ESTIMATE
+            )
+        share = cache_share(self._usage)
+        unknown = partial(figures.unknown, _UNKNOWN_SHARE)
+        found["From the cache"] = unknown if share is None else partial(figures.share, share)
+        found["Messages that stay"] = self._draw_standing
         self._figures.clear()
-        with self._figures, facts():
-            if (client := client_of(record)) is not None:
-                with fact("Client"):
-                    ui.label(client).classes("ef-wrap")
-            if record.model is not None:
-                with fact("Model"):
-                    ui.label(record.model).classes("ef-wrap")
-            with fact("Messages"):
-                figures.count(record.depth)
-            with fact("Requests"):
-                figures.count(sum(each.calls for each in self._usage if each.kind == "reply"))
-            if self._last_input is not None:
-                with fact("Sent last"):
-                    sent = figures.count(self._last_input, "tokens")
-                    sent.tooltip("Counted by the provider, with system prompt and tools.")
-            with fact("Cost"):
-                figures.money(totals.cost, why=_UNKNOWN_COST) if totals.calls else ui.label("none")
-            if self._snapshots and self._saved is not None and totals.cost is not None:
-                with fact("Without compressions"):
-                    figures.money(totals.cost + self._saved, is_estimate=True, why=_ESTIMATE)
-            with fact("From the cache"):
-                share = cache_share(self._usage)
-                figures.unknown(_UNKNOWN_SHARE) if share is None else figures.share(share)
-            with fact("Messages that stay"):
-                tokens = sum(each.tokens for each in standing)
-                words = f"{number(len(standing), 'message')}, {tokens:,} tokens"
-                button = ui.button(words, on_click=self._pins.open_list).props("flat dense no-caps")
-                labelled(button, f"{words}. {PINS_TITLE}")
+        with self._figures:
+            facts({name: value for name, value in found.items() if value is not None})
+
+    def _draw_standing(self) -> None:
+        standing = [each for each in self.pins.standing if each.in_view]
+        tokens = sum(each.tokens for each in standing)
+        words = f"{number(len(standing), 'message')}, {tokens:,} tokens"
+        button = ui.button(words, on_click=self.pins.open_list).props("flat dense no-caps")
+        labelled(button, f"{words}. {PINS_TITLE}")
 
     def _draw_feed(self) -> None:
         """Show the compressions, newest first, and what they took out of the context."""
@@ -158,14 +155,16 @@ class SessionDetails:
             if not self._snapshots:
                 ui.label("None yet.").classes("ef-soft ef-small")
                 return
-            counted = [each for each in self._snapshots if not each.undone]
-            taken = sum(_saved(each) for each in counted)
+            counts = [token_counts(each) for each in self._snapshots if not each.undone]
+            taken = sum(
+                max(0, before - after) for before, after in counts if before and after is not None
+            )
             ui.label(f"{taken:,} tokens taken out of the context.").classes("ef-small ef-figure")
             paged_list(self._snapshots, self._draw_compression, at_once=_AT_ONCE)
 
     def _draw_compression(self, snapshot: Snapshot) -> None:
         is_used = self._used is not None and snapshot.id == self._used.id
-        before, after = _counts(snapshot)
+        before, after = token_counts(snapshot)
         row = labelled(ui.element("article").classes("ef-listed-message"), title_of(snapshot))
         with row:
             with ui.element("div").classes("ef-row ef-small"):
@@ -180,18 +179,8 @@ class SessionDetails:
                 figures.age(snapshot.created_at)
                 ui.label(author_text(snapshot.strategy, snapshot.author)).classes("ef-wrap")
             with ui.element("div").classes("ef-row ef-small"):
-                changes = path_of(self._session.id, f"changes/{snapshot.id}")
+                changes = path_of(self.session.id, f"changes/{snapshot.id}")
                 ui.link("Show changes", changes).classes("ef-link-button")
                 if is_used:
-                    undo = ui.button("Undo", on_click=self._undo).props("flat dense")
+                    undo = ui.button("Undo", on_click=self.undo).props("flat dense")
                     labelled(undo, f"Undo: {title_of(snapshot)}")
-
-
-def _counts(snapshot: Snapshot) -> tuple[int | None, int | None]:
-    content = snapshot.content
-    return content.get("originalTokenCount"), content.get("newTokenCount")
-
-
-def _saved(snapshot: Snapshot) -> int:
-    before, after = _counts(snapshot)
-    return max(0, before - after) if before and after is not None else 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -130,8 +130,10 @@ def _draw_part(
     part: Part, message: Message, item: StoredMessage | Edit, names: Mapping[str, str]
 ) -> None:
     match part:
+        case Text(text) if len(text) <= LONG:
+            markdown(text)
         case Text(text):
-            _show_text(text)
+            _show_plain(text, ui.label().classes("ef-plain").props("dir=auto"))
         case ToolCall():
             tokens, brief = _tokens(part, message, item), arguments_text(part.arguments)
             _collapsed("Call", "build", lambda: _pretty(part.arguments), part.name, tokens, brief)
@@ -151,15 +153,8 @@ def _draw_part(
             _collapsed("Unknown part", "help_outline", lambda: _pretty(extras))
 
 
-def _show_text(text: str) -> None:
-    """Show a text; of a very long one the start and a button for the rest."""
-    if len(text) <= LONG:
-        markdown(text)
-    else:
-        _show_plain(text, ui.label().classes("ef-plain").props("dir=auto"))
-
-
 def _show_plain(text: str, body: ui.label) -> None:
+    """Show a text; of a very long one the start and a button for the rest."""
     body.set_text(storable(text[:LONG]))
     if len(text) > LONG:
         show_all_button(len(text), lambda: body.set_text(storable(text)))
@@ -217,18 +212,13 @@ def _switcher(entry: PageEntry, item: StoredMessage, actions: MessageActions) ->
     """Show the number of the branch, such as 2/3, and buttons for the others."""
     place = entry.siblings.index(item.id)
     last = len(entry.siblings) - 1
-    with (
-        ui.element("div").classes("ef-row-tight ef-switcher").props("role=group aria-label=Branch")
-    ):
-        back = icon_button(
-            "chevron_left", "Previous branch", lambda: actions.switch(entry.siblings[place - 1])
-        )
+    group = ui.element("div").classes("ef-row-tight ef-switcher")
+    with group.props("role=group aria-label=Branch"):
+        back = icon_button("chevron_left", "Previous branch")
         ui.label(f"{place + 1}/{last + 1}").classes("ef-figure ef-small")
-        following = icon_button(
-            "chevron_right", "Next branch", lambda: actions.switch(entry.siblings[place + 1])
-        )
-    back.set_enabled(place > 0)
-    following.set_enabled(place < last)
+        following = icon_button("chevron_right", "Next branch")
+    back.on_click(lambda: actions.switch(entry.siblings[place - 1])).set_enabled(place > 0)
+    following.on_click(lambda: actions.switch(entry.siblings[place + 1])).set_enabled(place < last)
 
 
 def _tokens(part: Part, message: Message, item: StoredMessage | Edit) -> int:
@@ -251,43 +241,31 @@ def _result_text(result: ToolResult) -> str:
 async def prompt_for_edit(text: str, role: str) -> str | None:
     """Return the new text of a message; None if the user cancels or changes nothing."""
     answered = " and the model answers it there" if role == "user" else ""
-    explanation = (
-        f"The edited message starts a new branch{answered}. The original stays on its branch."
-    )
-    edited = await prompt_for_text(
-        "Edit message", "Message", text, explanation=explanation, is_long=True
-    )
+    about = f"The edited message starts a new branch{answered}. The original stays on its branch."
+    edited = await prompt_for_text("Edit message", "Message", text, explanation=about, is_long=True)
     return edited if edited != text else None
 
 
-DrawSummary = Callable[[Snapshot], None]
-
-
+@dataclass(eq=False)
 class TranscriptList:
     """The list of messages. It starts at its end; pages added above do not move the view."""
 
-    def __init__(
-        self, window: Window, session: Session, actions: MessageActions, draw_summary: DrawSummary
-    ) -> None:
-        self._window = window
-        self._session = session
-        self._actions = actions
-        self._draw_summary = draw_summary
-        self._drawn: list[PageEntry] = []
-        self._names: dict[str, str] = {}
-        self._earlier: TranscriptPage | None = None
-        self._snapshot: Snapshot | None = None
-        self._busy = asyncio.Lock()
+    window: Window
+    session: Session
+    actions: MessageActions
+    draw_summary: Callable[[Snapshot], None]
+    _drawn: list[PageEntry] = field(default_factory=list)
+    _names: dict[str, str] = field(default_factory=dict)
+    _earlier: TranscriptPage | None = None
+    _snapshot: Snapshot | None = None
+    _busy: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def place(self) -> None:
         """Add the empty list to the page."""
         # The column is reversed: the browser keeps its lower end in place, so the view starts there
         # and does not jump when earlier messages are added above.
-        scroll = (
-            ui.element("div")
-            .classes("ef-scroll")
-            .props("role=log aria-label=Conversation tabindex=0")
-        )
+        scroll = ui.element("div").classes("ef-scroll")
+        scroll.props("role=log aria-label=Conversation tabindex=0")
         with scroll, ui.element("div").classes("ef-lines"):
             self._summary = ui.element("div").classes("ef-entries")
             self._above = ui.element("div").classes("ef-earlier")
@@ -298,14 +276,12 @@ class TranscriptList:
     async def show(self) -> TranscriptPage:
         """Show the current messages; entries that have not changed are not drawn again."""
         async with self._busy:
-            page = await self._read()
+            page = await read_page(self.window.engine, self.session)
             # Another snapshot changes the earlier pages too, even if the last page stays the same.
             is_same = page.snapshot == self._snapshot
             fresh = _after(self._drawn, page.entries) if is_same else None
-            names = await asyncio.to_thread(
-                prepare_entries, page.entries if fresh is None else fresh
-            )
-            self._names |= names
+            entries = page.entries if fresh is None else fresh
+            self._names |= await asyncio.to_thread(prepare_entries, entries)
             if fresh is None:
                 self._list.clear()
                 self._summary.clear()
@@ -314,7 +290,7 @@ class TranscriptList:
                 self._snapshot = page.snapshot
                 self._draw_above()
             with self._list:
-                self._draw(page.entries if fresh is None else fresh)
+                self._draw(entries)
             self._draw_summary_above()
             return page
 
@@ -323,7 +299,7 @@ class TranscriptList:
         async with self._busy:
             if self._earlier is None or self._earlier.earlier is None:
                 return
-            page = await read_page(self._window.engine, self._session, self._earlier.earlier)
+            page = await read_page(self.window.engine, self.session, self._earlier.earlier)
             self._names |= await asyncio.to_thread(prepare_entries, page.entries)
             with self._list:
                 holder = ui.element("div").classes("ef-entries")
@@ -336,15 +312,12 @@ class TranscriptList:
             self._draw_above()
             self._draw_summary_above()
 
-    async def _read(self) -> TranscriptPage:
-        return await read_page(self._window.engine, self._session)
-
     def _draw(self, entries: tuple[PageEntry, ...]) -> None:
         for entry in entries:
             if isinstance(entry.item, Snapshot):
                 self._place_summary(entry.item)
             else:
-                draw_message(entry, entry.item, self._actions, self._names)
+                draw_message(entry, entry.item, self.actions, self._names)
             self._drawn.append(entry)
 
     def _place_summary(self, snapshot: Snapshot) -> None:
@@ -353,14 +326,14 @@ class TranscriptList:
         if above:
             above[0].move(ui.context.slot.parent)
         else:
-            self._draw_summary(snapshot)
+            self.draw_summary(snapshot)
 
     def _draw_summary_above(self) -> None:
         """Show the summary in use above the list while its place is on an earlier page."""
         is_drawn = any(entry.item == self._snapshot for entry in self._drawn)
         if self._snapshot is not None and not is_drawn and not self._summary.default_slot.children:
             with self._summary:
-                self._draw_summary(self._snapshot)
+                self.draw_summary(self._snapshot)
 
     def _draw_above(self) -> None:
         """Show the button for earlier messages; scrolling to it has the same effect."""

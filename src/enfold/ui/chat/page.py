@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import partial
 
 from nicegui import ui
 from nicegui.events import GenericEventArguments, KeyEventArguments, ValueChangeEventArguments
@@ -31,7 +33,7 @@ from enfold.ui.frame import Frame, frame
 from enfold.ui.pins import Pins
 from enfold.ui.session_list import NEW_TITLE, client_of
 from enfold.ui.setup import setup
-from enfold.ui.widgets import empty_state
+from enfold.ui.widgets import empty_state, icon_button, labelled
 from enfold.ui.window import Window, notify_error, notify_failure, path_of
 
 Submit = Callable[[str], Awaitable[bool]]
@@ -64,7 +66,7 @@ class Composer:
         with ui.element("form").classes("ef-composer") as form:
             form.on("submit.prevent", self._send, args=[])
             self._list = ui.element("div").classes("ef-commands").props("role=listbox")
-            self._list.props["aria-label"] = "Commands"
+            labelled(self._list, "Commands")
             self._list.set_visibility(False)
             self.hint = ui.element("div").classes("ef-hint")
             with ui.element("div").classes("ef-composer-row"):
@@ -147,72 +149,62 @@ class Composer:
         first = max(0, min(self._at - _LISTED // 2, len(self._found) - _LISTED))
         with self._list:
             for place, name in enumerate(self._found[first : first + _LISTED], first):
-                self._option(name, is_chosen=place == self._at)
-
-    def _option(self, name: str, *, is_chosen: bool) -> None:
-        command = COMMANDS[name]
-        with ui.element("div").classes("ef-command").props("role=option") as option:
-            ui.label(f"/{name} {command.argument}".rstrip()).classes("ef-mono")
-            ui.label(command.help).classes("ef-soft ef-small ef-ellipsis")
-        option.props["aria-selected"] = "true" if is_chosen else "false"
-        option.on("mousedown.prevent", lambda: self._take(name), args=[])
+                command = COMMANDS[name]
+                with ui.element("div").classes("ef-command").props("role=option") as option:
+                    ui.label(f"/{name} {command.argument}".rstrip()).classes("ef-mono")
+                    ui.label(command.help).classes("ef-soft ef-small ef-ellipsis")
+                option.props["aria-selected"] = "true" if place == self._at else "false"
+                option.on("mousedown.prevent", partial(self._take, name), args=[])
 
 
 NO_PROFILE = "No model answers yet. Messages are stored and can be searched and summarized."
 
 
+@dataclass(eq=False)
 class AnswererChoice:
     """The choice of the profile that answers."""
 
-    def __init__(
-        self,
-        window: Window,
-        talk: ChatController,
-        choose: ChooseAnswerer,
-        composer: Composer,
-        changed: Callable[[], Awaitable[None]],
-    ) -> None:
-        """`changed` is called after another profile was chosen."""
-        self._window = window
-        self._changed = changed
-        self.model: str | None = None
-        """The model that answers next. None if there is none."""
-        self._talk = talk
-        self._choose = choose
-        self._composer = composer
+    window: Window
+    talk: ChatController
+    choose: ChooseAnswerer
+    composer: Composer
+    changed: Callable[[], Awaitable[None]]
+    """Called after another profile was chosen."""
+    model: str | None = None
+    """The model that answers next. None if there is none."""
 
     async def is_available(self) -> bool:
         """Return True if a model can answer; the session uses that model from now on.
 
         Called only when a message is sent: opening a page must not change the session.
         """
-        if self._talk.answerer is None:
-            await self._talk.begin(None, None)
-        return self._talk.answerer is not None
+        if self.talk.answerer is None:
+            await self.talk.begin(None, None)
+        return self.talk.answerer is not None
 
     async def has_profiles(self) -> bool:
         """Return True if a profile is stored."""
-        return bool(await self._window.engine.profiles.all())
+        return bool(await self.window.engine.profiles.all())
 
     async def show(self) -> None:
         """Show the profile that answers, and the others."""
-        listed = await self._window.engine.profiles.all()
+        listed = await self.window.engine.profiles.all()
         names = [each.profile.name for each in listed if each.profile is not None]
-        hint = self._composer.hint
+        hint = self.composer.hint
         hint.clear()
         with hint:
             if not names:
-                self._composer.name_button("Add message")
+                self.composer.name_button("Add message")
                 with ui.element("p"):
                     ui.label(NO_PROFILE).classes("ef-inline")
                     ui.link("Set up a model", "/setup").classes("ef-inline")
                 return
-            self._composer.name_button("Send")
+            self.composer.name_button("Send")
             await self._draw_choice(names)
 
     async def _note_limits(self, model: str) -> None:
         """Show that the limits of a model are a guess, and where to set them."""
-        config = await self._window.engine.models.get(model)
+        config = await self.window.engine.models.get(model)
         if config.source == "default":
             window = config.max_input + config.max_output
             ui.label(f"Context window unknown; {window:,} tokens are assumed.").classes(
@@ -221,9 +213,9 @@ class AnswererChoice:
             ui.link("Set it", "/settings/models").classes("ef-small")
 
     async def _draw_choice(self, names: list[str]) -> None:
-        answerer, why = self._talk.answerer, ""
+        answerer, why = self.talk.answerer, ""
         try:
-            answerer = answerer or await self._choose(None, None)
+            answerer = answerer or await self.choose(None, None)
         except (ConfigError, NotFoundError) as error:
             why = str(error)
         chosen = answerer.profile if answerer is not None else None
@@ -237,10 +229,10 @@ class AnswererChoice:
             await self._note_limits(answerer.connection.name)
 
     async def _use(self, event: ValueChangeEventArguments[str]) -> None:
-        async with self._window.audited("choose profile", self._talk.session.id):
-            await self._talk.use(event.value)
+        async with self.window.audited("choose profile", self.talk.session.id):
+            await self.talk.use(event.value)
         await self.show()
-        await self._changed()
+        await self.changed()
 
 
 FOLLOW_SECONDS = 1.0
@@ -293,7 +285,7 @@ class ChatPage:
         with ui.element("div").classes("ef-abreast"):
             with ui.element("div").classes("ef-conversation"):
                 self._transcript.place()
-                self._turns.place(self._transcript.below)
+                self._turns.below = self._transcript.below
                 with ui.element("div").classes("ef-notices"):
                     await self._compression.show()
                 if self._client is None:
@@ -408,7 +400,9 @@ class ChatPage:
             return True
         await self._answering.is_available()
         try:
-            async with self._audit(text):
+            changing = commands.changing_command(text)
+            audit = self._window.audited(changing, self._session.id) if changing else nullcontext()
+            async with audit:
                 outcome = await commands.run_command(self._talk, text)
         except EnfoldError as error:
             notify_error(error)
@@ -424,19 +418,13 @@ class ChatPage:
             await self._answer()
         return True
 
-    def _audit(self, text: str) -> AbstractAsyncContextManager[None]:
-        """Return the context in which a command runs: changes go to the audit log."""
-        name = commands.changing_command(text)
-        return nullcontext() if name is None else self._window.audited(name, self._session.id)
-
     def _show_output(self, text: str) -> None:
         """Show the output of a command below the conversation."""
         with self._transcript.below, ui.element("aside").classes("ef-output") as card:
-            card.props["aria-label"] = "Command output"
+            labelled(card, "Command output")
             with ui.element("pre").classes("ef-printed"):
                 ui.label(text)
-            close = ui.button(icon="close", on_click=card.delete).props("flat round dense size=sm")
-            close.props["aria-label"] = "Dismiss"
+            icon_button("close", "Dismiss", card.delete)
 
     async def _edit(self, row: StoredMessage) -> None:
         text = await prompt_for_edit(text_of(message_of(row).parts), row.role)
@@ -458,12 +446,9 @@ class ChatPage:
             return
         before = await self._session.record()
 
-        async def go_back() -> None:
-            await self._session.switch(before.tip)
-
         await self._session.switch(row.parent)
         await self.refresh()
-        self._turns.answer(otherwise=go_back)
+        self._turns.answer(otherwise=lambda: self._session.switch(before.tip))
 
     async def _read_original(self, edit: Edit) -> Message:
         return message_of(await self._session.message(edit.message))
@@ -483,8 +468,8 @@ class ChatPage:
             self._turns.stop()
 
     def _draw_summary(self, snapshot: Snapshot) -> None:
-        card = SummaryCard(self._window, self._session, snapshot, self._compression, self.refresh)
-        card.show()
+        panel = self._compression
+        SummaryCard(self._window, self._session, snapshot, panel, self.refresh).show()
 
 
 SUMMARIZE = "summarize"
@@ -514,14 +499,12 @@ async def chat(window: Window, session: str | None = None) -> None:
         page = ChatPage(window, found, framed, client_of(record))
         with framed.actions:
             page.pins.add_list_button()
-            history = ui.button(
-                icon="history", on_click=lambda: ui.navigate.to(path_of(record.id, "history"))
-            )
-            history.props("flat round dense color=primary")
-            history.props["aria-label"] = history.props["title"] = "Full history"
-            details = ui.button(icon="info", on_click=page.details.toggle)
-            details.props("flat round dense color=primary")
-            details.props["aria-label"] = details.props["title"] = DETAILS_TITLE
+            history = path_of(record.id, "history")
+            for icon, name, act in (
+                ("history", "Full history", lambda: ui.navigate.to(history)),
+                ("info", DETAILS_TITLE, page.details.toggle),
+            ):
+                icon_button(icon, name, act).props("color=primary size=md")
             with ui.button(icon="compress", on_click=page.summarize) as button:
                 ui.label("Summarize").classes("gt-xs q-ml-xs")  # on a phone only the icon
             button.props("flat color=primary no-wrap")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
 from functools import partial
 
 from nicegui import background_tasks, ui
@@ -87,35 +88,25 @@ def settled_length(text: str) -> int:
 
 
 Changed = Callable[[], Awaitable[None]]
-ShowProblem = Callable[[EnfoldError], Awaitable[None]]
-"""Shows why there is no answer."""
 
 _RUNNING: set[tuple[str, str]] = set()
 """Namespace and id of the sessions in which a turn is running, in any window of this process."""
 
 
+@dataclass(eq=False)
 class TurnRunner:
     """Runs the turns of one chat page."""
 
-    def __init__(
-        self,
-        window: Window,
-        talk: ChatController,
-        changed: Changed,
-        show_problem: ShowProblem,
-        show_title: Callable[[str], Awaitable[None]],
-    ) -> None:
-        self._show_title = show_title
-        self._window = window
-        self._talk = talk
-        self._changed = changed
-        self._show_problem = show_problem
-        self._task: asyncio.Task[None] | None = None
-        self._reply: PendingReply | None = None
-
-    def place(self, below: ui.element) -> None:
-        """Set the element in which answers are shown."""
-        self._below = below
+    window: Window
+    talk: ChatController
+    changed: Changed
+    show_problem: Callable[[EnfoldError], Awaitable[None]]
+    """Shows why there is no answer."""
+    show_title: Callable[[str], Awaitable[None]]
+    below: ui.element = field(init=False)
+    """Where answers are shown."""
+    _task: asyncio.Task[None] | None = None
+    _reply: PendingReply | None = None
 
     @property
     def is_busy(self) -> bool:
@@ -124,7 +115,7 @@ class TurnRunner:
 
     @property
     def _key(self) -> tuple[str, str]:
-        return self._talk.session.namespace, self._talk.session.id
+        return self.talk.session.namespace, self.talk.session.id
 
     def answer(self, otherwise: Changed | None = None) -> None:
         """Stream an answer to the last message; call `otherwise` if there is none."""
@@ -132,8 +123,8 @@ class TurnRunner:
             ui.notify(BUSY, position="top")
             return
         _RUNNING.add(self._key)
-        self._below.clear()
-        with self._below:
+        self.below.clear()
+        with self.below:
             self._reply = reply = PendingReply(self.stop)
         self._task = background_tasks.create(self._run(reply, otherwise), name="a turn")
 
@@ -154,8 +145,8 @@ class TurnRunner:
         cut_off = False
         answered = False
         try:
-            async with self._window.audited("ask", self._talk.session.id):
-                done = await self._talk.answer(partial(self._follow, reply))
+            async with self.window.audited("ask", self.talk.session.id):
+                done = await self.talk.answer(partial(self._follow, reply))
             answered, cut_off = True, done.ending == "length"
         except EnfoldError as error:
             failed = error
@@ -166,17 +157,17 @@ class TurnRunner:
             _RUNNING.discard(self._key)
         if otherwise is not None and not answered:
             await otherwise()
-        if self._below.is_deleted:
+        if self.below.is_deleted:
             return
-        with self._below:
-            await self._changed()
+        with self.below:
+            await self.changed()
             reply.end()
             if cut_off:
                 ui.notify(commands.CUT_OFF, type="warning", position="top")
             if failed is not None:
-                await self._show_problem(failed)
-            elif answered and (title := await self._talk.write_title()) is not None:
-                await self._show_title(title)
+                await self.show_problem(failed)
+            elif answered and (title := await self.talk.write_title()) is not None:
+                await self.show_title(title)
 
     def _follow(self, reply: PendingReply, progress: Progress) -> None:
         match progress:

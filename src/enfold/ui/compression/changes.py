@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TypeAlias
 from urllib.parse import quote
 
@@ -18,14 +19,15 @@ from enfold.receipt import Fate, Receipt
 from enfold.text.grammar import ITEM_CLASSES, ItemClass
 from enfold.text.words import storable
 from enfold.ui import figures, message_text
+from enfold.ui.compression.summary_card import token_counts
 from enfold.ui.frame import frame
 from enfold.ui.markdown import markdown
 from enfold.ui.widgets import (
+    Cell,
     author_text,
     badge,
     empty_state,
     expandable,
-    fact,
     facts,
     labelled,
     paged_list,
@@ -219,7 +221,7 @@ def show_receipt(session: str, receipt: Receipt) -> None:
                 ui.label(f"{count:,}").classes("ef-tally-number")
                 figures.share(count / total.total).classes("ef-small")
                 ui.label(meaning).classes("ef-soft ef-tiny")
-    _ReceiptItems(session, receipt).show()
+    _ReceiptItems(session, receipt)
 
 
 class _ReceiptItems:
@@ -228,26 +230,27 @@ class _ReceiptItems:
     def __init__(self, session: str, receipt: Receipt) -> None:
         self._session = session
         self._receipt = receipt
-
-    def show(self) -> None:
-        """Show the items."""
         with ui.element("div").classes("ef-row"):
-            search = ui.input("Search items").props("clearable outlined dense debounce=200")
-            search.classes("ef-grow")
+            self._search = ui.input("Search items", on_change=self._fill)
+            self._search.props("clearable outlined dense debounce=200").classes("ef-grow")
             fates = {"all": "All"} | {str(fate): name for fate, (name, _) in _FATES.items()}
-            fate = ui.select(fates, value="all", label="Status").props("outlined dense")
-            fate.classes("ef-choice")
+            self._only = ui.select(fates, value="all", label="Status", on_change=self._fill)
+            self._only.props("outlined dense").classes("ef-choice")
         self._groups = ui.element("div").classes("ef-stack")
-        search.on_value_change(self._fill)
-        fate.on_value_change(self._fill)
-        self._search, self._only = search, fate
         self._fill()
 
     def _fill(self) -> None:
         self._words = (self._search.value or "").strip().casefold()
         self._fate = next((each for each in _FATES if each == self._only.value), None)
         self._groups.clear()
-        found = {kind: self._matching(kind) for kind in ITEM_CLASSES}
+        found = {
+            kind: [
+                (item, fate)
+                for item, fate in self._receipt.items[kind].items()
+                if self._words in item.casefold() and self._fate in {None, fate}
+            ]
+            for kind in ITEM_CLASSES
+        }
         with self._groups:
             for kind, items in found.items():
                 if items:
@@ -255,18 +258,14 @@ class _ReceiptItems:
             if not any(found.values()):
                 ui.label("No matching items.").classes("ef-soft").props("role=status")
 
-    def _matching(self, kind: ItemClass) -> list[Item]:
-        return [
-            (item, fate)
-            for item, fate in self._receipt.items[kind].items()
-            if self._words in item.casefold() and self._fate in {None, fate}
-        ]
-
     def _group(self, kind: ItemClass, items: Sequence[Item]) -> None:
         def fill() -> None:
             paged_list(items, self._item, at_once=_RECEIPTS_AT_ONCE, tag="ul", classes="ef-items")
 
-        line = expandable(f"{_CLASSES[kind]}: {_counts_text(items)}", fill)
+        fates = [fate for _, fate in items]
+        counts = [f"{fates.count(fate):,} {fate}" for fate in _FATES if fate in fates]
+        title = f"{_CLASSES[kind]}: {number(len(items), 'item')}, {', '.join(counts)}"
+        line = expandable(title, fill)
         if self._words or self._fate:
             line.open()
 
@@ -283,13 +282,6 @@ class _ReceiptItems:
             else:
                 label = ui.label(shown).classes(f"ef-item ef-item-{fate}").props("dir=auto")
                 label.props["title"] = _FATES[fate][0]
-
-
-def _counts_text(items: Iterable[Item]) -> str:
-    fates = [fate for _, fate in items]
-    counts = {fate: fates.count(fate) for fate in _FATES}
-    parts = [f"{number:,} {fate}" for fate, number in counts.items() if number]
-    return f"{number(len(fates), 'item')}, {', '.join(parts)}"
 
 
 COMPARE, RECEIPT = "compare", "receipt"
@@ -318,7 +310,7 @@ async def changes(window: Window, session: str, snapshot: str) -> None:
 
 def _figures(found: Comparison) -> None:
     snapshot = found.snapshot
-    before, after = (snapshot.content.get(f"{name}TokenCount") for name in ("original", "new"))
+    before, after = token_counts(snapshot)
     numbers = {
         "summarized": found.number("summarized"),
         "shortened": found.number("edited"),
@@ -326,19 +318,16 @@ def _figures(found: Comparison) -> None:
         "shown again": found.number("shown"),
     }
     with labelled(ui.element("section").classes("ef-card ef-stack"), "This compression"):
-        with facts():
-            with fact("Before"):
-                figures.count(before, "tokens")
-            with fact("After"):
-                figures.count(after, "tokens")
-            with fact("Saved"):
-                figures.share(1 - after / before if before and after is not None else None)
-            with fact("Messages"):
-                ui.label(", ".join(f"{count:,} {name}" for name, count in numbers.items() if count))
-            with fact("Strategy"):
-                ui.label(author_text(snapshot.strategy, snapshot.author)).classes("ef-wrap")
-            with fact("When"):
-                figures.age(snapshot.created_at)
+        less = 1 - after / before if before and after is not None else None
+        entries: dict[str, Cell] = {
+            "Before": partial(figures.count, before, "tokens"),
+            "After": partial(figures.count, after, "tokens"),
+            "Saved": partial(figures.share, less),
+            "Messages": ", ".join(f"{count:,} {name}" for name, count in numbers.items() if count),
+            "Strategy": author_text(snapshot.strategy, snapshot.author),
+            "When": partial(figures.age, snapshot.created_at),
+        }
+        facts(entries)
         if snapshot.undone:
             badge("undone: not in use", "warm")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
 from typing import Any
@@ -32,7 +33,7 @@ from enfold.events import (
 )
 from enfold.ui import figures
 from enfold.ui.compression.preview import NoticePreference, ask_for_run
-from enfold.ui.widgets import author_text, button_row, expandable, fact, facts, notice
+from enfold.ui.widgets import Cell, author_text, expandable, facts, notice
 from enfold.ui.window import Window, notify_error, path_of
 
 RISK = (
@@ -55,20 +56,15 @@ _STEPS: Mapping[str, str] = {
 def _show_result(event: CompressionFinished) -> None:
     """Show the figures of a compression, its passes and its warnings."""
     less = 1 - event.tokens_after / event.tokens_before if event.tokens_before else 0.0
-    with facts():
-        with fact("Before"):
-            figures.count(event.tokens_before, "tokens")
-        with fact("After"):
-            figures.count(event.tokens_after, "tokens")
-        with fact("Saved"):
-            figures.share(less)
-        with fact("Cost"):
-            figures.money(event.cost) if event.cost != 0 else ui.label("none")
-        with fact("Time"):
-            ui.label(duration(event.seconds)).classes("ef-figure")
-        with fact("Strategy"):
-            ui.label(author_text(event.strategy, event.author)).classes("ef-wrap")
-
+    entries: dict[str, Cell] = {
+        "Before": partial(figures.count, event.tokens_before, "tokens"),
+        "After": partial(figures.count, event.tokens_after, "tokens"),
+        "Saved": partial(figures.share, less),
+        "Cost": partial(figures.money, event.cost) if event.cost != 0 else "none",
+        "Time": lambda: ui.label(duration(event.seconds)).classes("ef-figure"),
+        "Strategy": author_text(event.strategy, event.author),
+    }
+    facts(entries)
     if len(event.steps) > 1:
         expandable(f"{len(event.steps)} passes", partial(_show_steps, event))
     for warning in event.warnings:
@@ -128,32 +124,32 @@ Changed = Callable[[], Awaitable[None]]
 """Called after the view of a session has changed."""
 
 
+@dataclass(eq=False)
 class CompressionPanel:
     """Starts the compressions of a session, and shows their notices and every problem.
 
     It shows one card at a time: a running compression, a result, or a problem.
     """
 
-    def __init__(self, window: Window, session: Session, changed: Changed, go_on: Changed) -> None:
-        """`go_on` has the model answer the last message if it waits for an answer."""
-        self._window = window
-        self._session = session
-        self._changed = changed
-        self._go_on = go_on
-        self._task: asyncio.Task[None] | None = None
-        self._ways: Mapping[str, Callable[[], Any]] = {}
-        """The ways on if the last action fails: button -> action."""
-        self._step: ui.label | None = None
-        self._problem: ui.element | None = None
+    window: Window
+    session: Session
+    changed: Changed
+    go_on: Changed
+    """Has the model answer the last message if it waits for an answer."""
+    _task: asyncio.Task[None] | None = None
+    _ways: Mapping[str, Callable[[], Any]] = field(default_factory=dict)
+    """The ways on if the last action fails: button -> action."""
+    _step: ui.label | None = None
+    _problem: ui.element | None = None
 
     async def show(self) -> None:
         """Show the current notices and follow the session's events."""
-        engine = self._window.engine
-        settings = await self._session.settings()
+        engine = self.window.engine
+        settings = await self.session.settings()
         self.notices = NoticePreference(settings.notifications)
         # A live region: screen readers read what is added to it.
         self._latest = ui.element("div").classes("ef-outcomes").props("aria-live=polite")
-        started = running(engine, self._window.namespace).of(self._session.id)
+        started = running(engine, self.window.namespace).of(self.session.id)
         if started is not None:
             self._notify(partial(self._show_running, started))
         else:
@@ -163,7 +159,7 @@ class CompressionPanel:
 
     async def open_dialog(self) -> None:
         """Preview a compression, and run it if the user confirms."""
-        options = await ask_for_run(self._session, self.notices)
+        options = await ask_for_run(self.session, self.notices)
         if options is not None:
             self.start(options)
 
@@ -172,21 +168,21 @@ class CompressionPanel:
         given = dict(options or {})
         built_in = partial(self.start, {**given, "summarizer": LOCAL})
         self._ways = {"Retry": partial(self.start, given), BUILT_IN: built_in}
-        self._do("compress", partial(self._session.compress, **given))
+        self._do("compress", partial(self.session.compress, **given))
 
     def regenerate(self, summarizer: str | None = None) -> None:
         """Write the current summary again, with another summarizer if one is named."""
         given = {} if summarizer is None else {"summarizer": summarizer}
         built_in = partial(self.regenerate, LOCAL)
         self._ways = {"Retry": partial(self.regenerate, summarizer), BUILT_IN: built_in}
-        self._do("regenerate", partial(self._session.regenerate, **given))
+        self._do("regenerate", partial(self.session.regenerate, **given))
 
     async def undo(self) -> None:
         """Undo the compression in use."""
-        async with self._window.audited("undo", self._session.id):
-            undone = await self._session.undo()
+        async with self.window.audited("undo", self.session.id):
+            undone = await self.session.undo()
         self._latest.clear()
-        await self._changed()
+        await self.changed()
         words = "Nothing to undo." if undone is None else "Compression undone."
         ui.notify(words, position="top")
 
@@ -201,7 +197,7 @@ class CompressionPanel:
 
     async def _run(self, action: str, work: Callable[[], Awaitable[Outcome]]) -> None:
         try:
-            async with self._window.audited(action, self._session.id):
+            async with self.window.audited(action, self.session.id):
                 done = await work()
         except BlockedError:
             await self._show_blocked()  # a session that was paused before emits no event
@@ -214,11 +210,11 @@ class CompressionPanel:
         if not done.compressed and done.outcome != "no_gain":
             self._notify(partial(self._show_plain, NOT_COMPRESSED[done.outcome]))
         if action == "retry":
-            await self._go_on()
+            await self.go_on()
 
     async def _follow(self) -> None:
-        events = self._window.engine.events
-        async for event in events.stream(self._session.id, namespace=self._window.namespace):
+        events = self.window.engine.events
+        async for event in events.stream(self.session.id, namespace=self.window.namespace):
             with self._latest:
                 await self._handle(event)
 
@@ -226,27 +222,22 @@ class CompressionPanel:
         match event:
             case CompressionStarted():
                 self._notify(partial(self._show_running, event))
-            case CompressionProgress():
-                self._show_step(event)
+            case CompressionProgress() if self._step is not None:
+                text = _STEPS.get(event.step, f"{event.step}: {event.messages:,} messages")
+                if event.progress:
+                    text = f"{text.rstrip('.')}{event.progress}."
+                self._step.text = text
             case CompressionFinished():
                 self._notify(partial(self._show_finished, event))
-                await self._changed()
+                await self.changed()
             case CompressionFailed():
                 self._handle_failure(event)
             case SessionBlocked():
                 await self._show_blocked()
-                await self._changed()
+                await self.changed()
             case SessionUnblocked():
                 self.clear_problem()
-                await self._changed()
-
-    def _show_step(self, event: CompressionProgress) -> None:
-        if self._step is None:
-            return
-        text = _STEPS.get(event.step, f"{event.step}: {event.messages:,} messages")
-        if event.progress:
-            text = f"{text.rstrip('.')}{event.progress}."
-        self._step.text = text
+                await self.changed()
 
     def _handle_failure(self, event: CompressionFailed) -> None:
         if event.code in NOT_COMPRESSED:
@@ -278,10 +269,10 @@ class CompressionPanel:
     def _show_finished(self, event: CompressionFinished) -> None:
         # The author is the strategy itself if there is no summary.
         verb = "Shortened" if event.author == event.strategy else "Summarized"
-        changes = path_of(self._session.id, f"changes/{event.snapshot}")
+        changes = path_of(self.session.id, f"changes/{event.snapshot}")
         with notice("good", f"{verb} {number(event.messages, 'message')}"):
             _show_result(event)
-            with button_row():
+            with ui.element("div").classes("ef-row"):
                 ui.link("Show changes", changes).classes("ef-link-button")
                 ui.button("Undo", on_click=self.undo).props("flat dense")
                 ui.button("Dismiss", on_click=self._latest.clear).props("flat dense")
@@ -290,7 +281,7 @@ class CompressionPanel:
 
     def _show_plain(self, words: str, *, can_retry: bool = False) -> None:
         """Show that a compression changed nothing, and the reason."""
-        with notice("plain", words), button_row():
+        with notice("plain", words), ui.element("div").classes("ef-row"):
             if can_retry and "Retry" in self._ways:
                 ui.button("Retry", on_click=self._ways["Retry"]).props("flat dense")
             ui.button("Dismiss", on_click=self._latest.clear).props("flat dense")
@@ -316,12 +307,12 @@ class CompressionPanel:
 
     async def _show_blocked(self) -> None:
         """Show the problem of a paused session, which stays until the user decides."""
-        blocked = (await self._session.record()).blocked
+        blocked = (await self.session.record()).blocked
         if not blocked or blocked.get("acknowledged"):
             return
-        ways = {
-            "Retry": self._retry,
-            BUILT_IN: self._retry_with_built_in,
+        ways: dict[str, Callable[[], object]] = {
+            "Retry": partial(self._do, "retry", self.session.retry),
+            BUILT_IN: partial(self._do, "retry", partial(self.session.retry, summarizer=LOCAL)),
             "Continue once": self._acknowledge,
         }
         text = f"Your messages are stored. No request is sent until a summary succeeds. {RISK}"
@@ -336,7 +327,7 @@ class CompressionPanel:
             ui.label(reason).classes("ef-wrap ef-small").props("dir=auto")
             if text:
                 ui.label(text).classes("ef-soft ef-small ef-wrap")
-            with button_row():
+            with ui.element("div").classes("ef-row"):
                 for at, (name, act) in enumerate(ways.items()):
                     look = "unelevated dense color=primary" if not at else "flat dense"
                     ui.button(name, on_click=act).props(look)
@@ -353,13 +344,7 @@ class CompressionPanel:
         self.notices.choose(wanted=False)
         self._latest.clear()
 
-    def _retry(self) -> None:
-        self._do("retry", self._session.retry)
-
-    def _retry_with_built_in(self) -> None:
-        self._do("retry", partial(self._session.retry, summarizer=LOCAL))
-
     async def _acknowledge(self) -> None:
-        async with self._window.audited("acknowledge", self._session.id):
-            await self._session.acknowledge()
-        await self._go_on()
+        async with self.window.audited("acknowledge", self.session.id):
+            await self.session.acknowledge()
+        await self.go_on()

@@ -6,6 +6,7 @@ Its options apply to this one run. Every change updates the preview; no model is
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from nicegui import background_tasks, ui
@@ -18,7 +19,7 @@ from enfold.strategies import contract
 from enfold.summaries import Style
 from enfold.ui import figures
 from enfold.ui.forms import ConfigForm
-from enfold.ui.widgets import author_text, fact, facts, notice, table, titled_dialog
+from enfold.ui.widgets import Cell, author_text, facts, notice, table, titled_dialog
 
 
 class RunOptions(DescribedModel):
@@ -71,12 +72,6 @@ class NoticePreference:
         self._setting = setting
         self.wanted = setting if stored not in {"on", "off"} else stored == "on"
 
-    def switch(self) -> ui.switch:
-        """Show a switch for it."""
-        switch = ui.switch("Show compressions while they run", value=self.wanted)
-        switch.on_value_change(lambda event: self.choose(wanted=bool(event.value)))
-        return switch
-
     def choose(self, *, wanted: bool) -> None:
         """Store the choice in the browser."""
         self.wanted = wanted
@@ -94,8 +89,7 @@ TITLE = "Summarize conversation history"
 async def ask_for_run(session: Session, notices: NoticePreference) -> Mapping[str, Any] | None:
     """Show the dialog and return the options that the user confirms; None on cancel."""
     with titled_dialog(TITLE) as dialog:
-        contents = _PreviewDialog(session, dialog)
-        contents.show(notices)
+        contents = _PreviewDialog(session, dialog, notices)
     await contents.preview()
     answer: Mapping[str, Any] | None = await dialog
     dialog.delete()
@@ -105,14 +99,10 @@ async def ask_for_run(session: Session, notices: NoticePreference) -> Mapping[st
 class _PreviewDialog:
     """The content of the dialog."""
 
-    def __init__(self, session: Session, dialog: ui.dialog) -> None:
+    def __init__(self, session: Session, dialog: ui.dialog, notices: NoticePreference) -> None:
         self._session = session
-        self._dialog = dialog
         self._options: dict[str, Any] = {}
         self._request = 0
-
-    def show(self, notices: NoticePreference) -> None:
-        """Show the content."""
         ui.label(
             "A summary replaces old messages in the context. Nothing is deleted: you can read, "
             "search and restore everything."
@@ -122,14 +112,13 @@ class _PreviewDialog:
             names = {name: name for name in contract.names()}
             self._form = ConfigForm(self._changed, choices={"strategy": names})
             self._form.add_object(RunOptions, self._options)
-        notices.switch()
+        switch = ui.switch("Show compressions while they run", value=notices.wanted)
+        switch.on_value_change(lambda event: notices.choose(wanted=bool(event.value)))
         with ui.element("div").classes("ef-row ef-end"):
-            ui.button("Cancel", on_click=lambda: self._dialog.submit(None)).props("flat")
-            self._confirm = ui.button(
-                "Summarize now",
-                icon="compress",
-                on_click=lambda: self._dialog.submit(self._options),
-            ).props("unelevated color=primary")
+            ui.button("Cancel", on_click=lambda: dialog.submit(None)).props("flat")
+            self._confirm = ui.button("Summarize now", icon="compress")
+            self._confirm.on_click(lambda: dialog.submit(self._options))
+            self._confirm.props("unelevated color=primary")
 
     async def preview(self) -> None:
         """Update the preview."""
@@ -153,13 +142,8 @@ class _PreviewDialog:
                     retry = ui.button("Retry", on_click=self.preview).props("flat dense")
                     retry.classes("ef-start")
             return
-        if request == self._request:  # otherwise the options have changed
-            self._show(found)
-
-    def _changed(self) -> None:
-        background_tasks.create(self.preview(), name="preview", context=self._figures)
-
-    def _show(self, found: Preview) -> None:
+        if request != self._request:
+            return  # the options have changed
         self._figures.clear()
         with self._figures:
             if not found.messages:
@@ -168,33 +152,29 @@ class _PreviewDialog:
             show_preview(found)
         self._confirm.enable()
 
+    def _changed(self) -> None:
+        background_tasks.create(self.preview(), name="preview", context=self._figures)
+
 
 def show_preview(found: Preview) -> None:
     """Show the result that a compression would have, its steps and its warnings."""
-    with facts():
-        with fact("Changes"):
-            # A summary replaces all of these; other strategies look at them and change some.
-            most = "" if found.summary_tokens else "at most "
-            total = found.messages + found.kept_messages
-            ui.label(f"{most}{found.messages:,} of {total:,} messages")
-        with fact("Before"):
-            figures.count(found.tokens_before, "tokens")
-        with fact("After"):
-            # With a summary the number is a maximum: its limit, not its length, is known.
-            if found.summary_tokens:
-                ui.label(f"at most {found.tokens_after:,} tokens").classes("ef-figure")
-            else:
-                figures.estimate(found.tokens_after, "tokens")
-        with fact("Saved"):
-            before = found.tokens_before
-            figures.share(max(0.0, 1 - found.tokens_after / before) if before else 0.0)
-        with fact("Cost"):
-            if found.cost == 0:
-                ui.label("none: no model is called").classes("ef-figure")
-            else:
-                figures.money(found.cost, is_estimate=True, why="Based on current prices.")
-        with fact("Strategy"):
-            ui.label(author_text(found.strategy, found.author)).classes("ef-wrap")
+    before, after = found.tokens_before, found.tokens_after
+    # A summary replaces all of these; other strategies look at them and change some.
+    most = "" if found.summary_tokens else "at most "
+    entries: dict[str, Cell] = {
+        "Changes": f"{most}{found.messages:,} of {found.messages + found.kept_messages:,} messages",
+        "Before": partial(figures.count, before, "tokens"),
+        "After": partial(figures.estimate, after, "tokens"),
+        "Saved": partial(figures.share, max(0.0, 1 - after / before) if before else 0.0),
+        "Cost": "none: no model is called",
+        "Strategy": author_text(found.strategy, found.author),
+    }
+    if found.summary_tokens:  # its limit is known, not its length
+        entries["After"] = f"at most {after:,} tokens"
+    if found.cost != 0:
+        why = "Based on current prices."
+        entries["Cost"] = partial(figures.money, found.cost, is_estimate=True, why=why)
+    facts(entries)
     if found.steps:
         rows = [
             (
@@ -206,13 +186,7 @@ def show_preview(found: Preview) -> None:
             for step in found.steps
         ]
         table("Steps", ("Step", "Before", "After", "Saved"), rows)
-    for warning in _warnings(found):
+    few = f"Only {before:,} tokens: a compression saves little."
+    for warning in (few, *found.warnings) if before < AUTO_FLOOR else found.warnings:
         with notice("warm", warning):
             pass
-
-
-def _warnings(found: Preview) -> tuple[str, ...]:
-    if found.tokens_before < AUTO_FLOOR:
-        few = f"Only {found.tokens_before:,} tokens: a compression saves little."
-        return (few, *found.warnings)
-    return found.warnings

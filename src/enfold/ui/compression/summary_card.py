@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from functools import partial
 
 from nicegui import ui
@@ -33,27 +34,20 @@ TRUNCATION = "truncation"
 """The author of a compression that left messages out because no summary could be written."""
 
 
+@dataclass(frozen=True, slots=True)
 class SummaryCard:
     """A compression in the chat; expanded it shows the summary and the actions."""
 
-    def __init__(
-        self,
-        window: Window,
-        session: Session,
-        snapshot: Snapshot,
-        panel: CompressionPanel,
-        changed: Changed,
-    ) -> None:
-        """`changed` is called after an action here has changed the view."""
-        self._window = window
-        self._session = session
-        self._snapshot = snapshot
-        self._panel = panel
-        self._changed = changed
+    window: Window
+    session: Session
+    snapshot: Snapshot
+    panel: CompressionPanel
+    changed: Changed
+    """Called after an action here has changed the view."""
 
     def show(self) -> None:
         """Show the card."""
-        title = title_of(self._snapshot)
+        title = title_of(self.snapshot)
         with labelled(ui.element("section").classes("ef-summary"), title):
             head = ui.element("button").classes("ef-summary-head")
             with head.props("type=button aria-expanded=false"):
@@ -62,7 +56,7 @@ class SummaryCard:
                 ui.icon("expand_more").classes("ef-summary-turn").props('aria-hidden="true"')
             with ui.element("div").classes("ef-summary-figures ef-row ef-dotted ef-small ef-soft"):
                 self._figures()
-            for warning in self._snapshot.content.get("warnings") or ():
+            for warning in self.snapshot.content.get("warnings") or ():
                 ui.label(f"Note: {warning}").classes("ef-summary-figures ef-wrap ef-small")
             body = ui.element("div").classes("ef-summary-body")
         body.set_visibility(False)
@@ -77,10 +71,10 @@ class SummaryCard:
         head.on("click", toggle)
 
     def _figures(self) -> None:
-        snapshot, content = self._snapshot, self._snapshot.content
+        snapshot, content = self.snapshot, self.snapshot.content
         if snapshot.text is not None:
             figures.count(snapshot.token_count, "tokens")
-        before, after = content.get("originalTokenCount"), content.get("newTokenCount")
+        before, after = token_counts(snapshot)
         if before and after:
             ui.label(f"context {before:,} → {after:,} tokens").classes("ef-figure")
         figures.age(snapshot.created_at)
@@ -91,7 +85,7 @@ class SummaryCard:
             badge("automatic")
 
     def _body(self) -> None:
-        snapshot = self._snapshot
+        snapshot = self.snapshot
         if snapshot.text is not None:
             markdown(snapshot.text).classes("ef-summary-text")
         self._actions()
@@ -100,34 +94,32 @@ class SummaryCard:
         expandable("Other summaries of this conversation", self._others)
 
     def _actions(self) -> None:
-        changes = path_of(self._session.id, f"changes/{self._snapshot.id}")
-        has_text = self._snapshot.text is not None
+        changes = path_of(self.session.id, f"changes/{self.snapshot.id}")
+        has_text = self.snapshot.text is not None
         with ui.element("div").classes("ef-row"):
             ui.link("Show changes", changes).classes("ef-link-button")
             ui.link("Show receipt", f"{changes}?show=receipt").classes("ef-link-button")
-            ui.link("Show full history", path_of(self._session.id, "history")).classes(
-                "ef-link-button"
-            )
-            if has_text and self._snapshot.content.get("messagesIncluded"):
-                ui.button("Regenerate summary", on_click=self._panel.regenerate).props("flat dense")
+            history = path_of(self.session.id, "history")
+            ui.link("Show full history", history).classes("ef-link-button")
+            if has_text and self.snapshot.content.get("messagesIncluded"):
+                ui.button("Regenerate summary", on_click=self.panel.regenerate).props("flat dense")
             if has_text:
                 ui.button("Edit summary", on_click=self._edit).props("flat dense")
-            ui.button("Undo compression", on_click=self._panel.undo).props("flat dense")
+            ui.button("Undo compression", on_click=self.panel.undo).props("flat dense")
             if has_text:
-                ui.button("Delete summary", on_click=self._delete).props(
-                    "flat dense color=negative"
-                )
+                delete = ui.button("Delete summary", on_click=self._delete)
+                delete.props("flat dense color=negative")
 
     async def _edit(self) -> None:
         text = await prompt_for_text(
             "Edit summary",
             "Summary",
-            storable(self._snapshot.text or ""),
+            storable(self.snapshot.text or ""),
             explanation="The model receives your text from now on. The old summary is kept.",
             is_long=True,
         )
-        if text is not None and text != self._snapshot.text:
-            work = partial(self._session.edit_summary, text)
+        if text is not None and text != self.snapshot.text:
+            work = partial(self.session.edit_summary, text)
             await self._do("edit summary", work, "Summary saved.")
 
     async def _delete(self) -> None:
@@ -137,35 +129,35 @@ class SummaryCard:
             "as an earlier summary, if there is one."
         )
         if await confirm("Delete summary?", explanation, "Delete"):
-            work = partial(self._session.delete_summary, self._snapshot.id)
+            work = partial(self.session.delete_summary, self.snapshot.id)
             await self._do("delete summary", work, "Summary deleted.")
 
     async def _do(self, action: str, work: Callable[[], Awaitable[object]], done: str) -> None:
         try:
-            async with self._window.audited(action, self._session.id):
+            async with self.window.audited(action, self.session.id):
                 await work()
         except EnfoldError as error:
             notify_error(error)
         else:
             ui.notify(done, position="top")
-        await self._changed()
+        await self.changed()
 
     async def _summarized(self) -> None:
         """Show the messages that the summary replaces, a page at a time."""
-        rows = await read_summarized(self._window.engine, self._session, self._snapshot)
+        rows = await read_summarized(self.window.engine, self.session, self.snapshot)
         paged_list(rows, _listed_message)
 
     async def _others(self) -> None:
         """Show the earlier and undone summaries."""
-        all_of_them = await self._session.summaries()
-        others = [each for each in all_of_them if each.id != self._snapshot.id]
+        all_of_them = await self.session.summaries()
+        others = [each for each in all_of_them if each.id != self.snapshot.id]
         paged_list(others, self._other)
         if not others:
             ui.label("No other summaries.").classes("ef-soft ef-small")
 
     def _other(self, snapshot: Snapshot) -> None:
         with ui.element("div").classes("ef-row ef-dotted ef-small"):
-            ui.link(title_of(snapshot), path_of(self._session.id, f"changes/{snapshot.id}"))
+            ui.link(title_of(snapshot), path_of(self.session.id, f"changes/{snapshot.id}"))
             figures.age(snapshot.created_at)
             ui.label(author_text(snapshot.strategy, snapshot.author)).classes("ef-wrap")
             if snapshot.undone:
@@ -181,6 +173,11 @@ def title_of(snapshot: Snapshot) -> str:
     if summarized and snapshot.author == TRUNCATION:
         return f"{number(summarized, 'message')} left out without a summary"
     return f"Summary of {number(summarized, 'message')}"
+
+
+def token_counts(snapshot: Snapshot) -> tuple[int | None, int | None]:
+    """Return the tokens of the views before and after a compression; None is unknown."""
+    return snapshot.content.get("originalTokenCount"), snapshot.content.get("newTokenCount")
 
 
 def _listed_message(row: StoredMessage) -> None:
