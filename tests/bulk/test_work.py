@@ -11,7 +11,7 @@ import pytest
 from enfold.bulk.tasks import BulkItem, CondenseTask, RestoreTask, Totals
 from enfold.engine.stateless import CondenseOptions
 from enfold.errors import InputError, RestoreError
-from enfold.jsontext import dumps, loads
+from enfold.jsontext import dumps, loads, to_json
 from enfold.settings import Settings
 from enfold.transcripts.source import Record
 from tests.bulk.chats import TRUNCATION, chat, place_of, write
@@ -94,4 +94,4 @@ def test_figures_are_added_up_and_few_warnings_kept() -> None:
         total = total.plus(warned)
     assert (total.conversations, total.tokens_before, total.reduction) == (25, 250, 0.5)
     assert (len(total.warnings), total.more_warnings) == (20, 5)
-    assert Totals.read(total.write()) == total
+    assert Totals.from_json(to_json(total)) == total

@@ -15,7 +15,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Any
 
-from enfold.errors import ConfigError, InputError
+from enfold.errors import ConfigError, InputError, file_errors
 from enfold.jsontext import dumps, loads
 
 SUFFIXES = frozenset({".json", ".jsonl", ".ndjson"})
@@ -199,12 +199,9 @@ class Journal:
 @contextmanager
 def open_journal(folder: Path) -> Iterator[Journal]:
     """Open or create the journal of a folder; raise `ConfigError` if another run uses it."""
-    try:
+    with file_errors("written", str(folder)):
         folder.mkdir(parents=True, exist_ok=True)
         stream = (folder / NAME).open("a+b")
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise InputError(f"cannot be written: {reason}", place=str(folder)) from None
     with stream:
         _take(stream, folder)
         yield Journal(folder, stream)

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import islice
@@ -21,7 +21,8 @@ from typing import IO, Any, Literal, TypeAlias
 from enfold.bulk.files import BulkFile, Journal, digest, open_journal
 from enfold.bulk.tasks import BulkTask, ItemResult, Totals
 from enfold.bulk.workers import Submit, WorkerPool, daft_workers, local_workers
-from enfold.errors import EnfoldError, InputError, UnfinishedError, facts
+from enfold.errors import EnfoldError, InputError, UnfinishedError, facts, file_errors
+from enfold.jsontext import dumps, loads, to_json
 
 _LINES = 3
 """For each conversation."""
@@ -35,7 +36,7 @@ class PartialResult:
         self._place = place
         self.tally = Totals()
         self._path = place.target.with_name(f".enfold-part-{place.target.name}")
-        with _named(place.target):
+        with file_errors("written", str(place.target)):
             place.target.parent.mkdir(parents=True, exist_ok=True)
             if place.target.is_dir():
                 raise IsADirectoryError(21, "Is a directory")
@@ -49,7 +50,7 @@ class PartialResult:
         if stream.readline() == header:
             while lines := _complete(islice(stream, _LINES)):
                 at += sum(map(len, lines))
-                self.tally = self.tally.plus(Totals.read(lines[-1]))
+                self.tally = self.tally.plus(Totals.from_json(loads(lines[-1])))
         else:
             stream.truncate(0)
             stream.write(header)
@@ -58,8 +59,8 @@ class PartialResult:
     def add(self, piece: ItemResult) -> None:
         """Add the result of the next conversation."""
         self.tally = self.tally.plus(piece.tally)
-        lines = (piece.result, piece.ledger, piece.tally.write())
-        with _named(self._place.target), self._path.open("ab") as stream:
+        lines = (piece.result, piece.ledger, dumps(to_json(piece.tally)))
+        with file_errors("written", str(self._place.target)), self._path.open("ab") as stream:
             stream.write(b"".join(line + b"\n" for line in lines))
 
     def discard(self) -> None:
@@ -71,12 +72,11 @@ class PartialResult:
 
         The ledger comes first: without it the result could not be restored.
         """
-        files = [(self._place.target, 0, is_array)]
+        written: list[tuple[Path, str]] = []
+        place = self._place
         if with_ledger:
-            files.insert(0, (self._place.ledger, 1, False))
-        written = [
-            (path, self._write(path, which, is_array=joined)) for path, which, joined in files
-        ]
+            written.append((place.ledger, self._write(place.ledger, 1, is_array=False)))
+        written.append((place.target, self._write(place.target, 0, is_array=is_array)))
         self.discard()
         return written
 
@@ -84,7 +84,7 @@ class PartialResult:
         """Write one line per conversation, or one array, to a temporary file and rename it."""
         found = blake2b(digest_size=16)
         temporary = path.with_name(f".enfold-new-{path.name}")
-        with _named(path):
+        with file_errors("written", str(path)):
             path.parent.mkdir(parents=True, exist_ok=True)
             with self._path.open("rb") as gathered, temporary.open("wb") as stream:
                 lines = islice(gathered, 1 + which, None, _LINES)
@@ -106,15 +106,6 @@ def _array(lines: Iterator[bytes]) -> Iterator[bytes]:
     for index, line in enumerate(lines):
         yield (b"," if index else b"") + line.rstrip(b"\n")
     yield b"]\n"
-
-
-@contextmanager
-def _named(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise InputError(f"cannot be written: {reason}", place=str(path)) from None
 
 
 FileStatus: TypeAlias = Literal["done", "already", "failed"]
@@ -142,7 +133,7 @@ class FileResult:
             "status": self.status,
             "out": None if self.error is not None else str(self.place.target),
             "ledger": None if self.error is not None else str(self.place.ledger),
-            **self.tally.as_json(),
+            **to_json(self.tally),
             "error": None if self.error is None else str(self.error),
         }
 
@@ -212,8 +203,7 @@ class _FileRun:
             return
         with work.units(place) as (self._is_array, units):
             self._part = part = PartialResult(place, self._key)
-            done = part.tally.conversations
-            for unit in islice(units, done):
+            for unit in islice(units, part.tally.conversations):
                 self.tell(unit.size)
             for unit in units:
                 if self.error is not None:
@@ -258,7 +248,7 @@ class _FileRun:
             raise InputError("no conversation in it", place=str(self._place.source))
         work = self._run.work
         written = part.finish(is_array=self._is_array, with_ledger=work.writes_ledgers)
-        self._journal.finish(self._place.target, self._key, written, part.tally.as_json())
+        self._journal.finish(self._place.target, self._key, written, to_json(part.tally))
         return part.tally
 
 
@@ -284,8 +274,6 @@ def _key(work: BulkTask, place: BulkFile) -> str:
     """Return a digest of the input and the options."""
     together = blake2b(work.key.encode(), digest_size=16)
     for path in work.inputs(place):
-        found = digest(path)
-        if found is None:
-            continue  # reading it raises the error
-        together.update(found.encode())
+        # Of a file without a digest, reading it raises the error.
+        together.update((digest(path) or "").encode())
     return together.hexdigest()

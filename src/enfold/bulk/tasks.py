@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 from enfold.bulk.files import BulkFile
 from enfold.engine.results import Preview
@@ -40,6 +40,10 @@ _WARNINGS = 20
 class Totals:
     """Totals over conversations: tokens, seconds and warnings."""
 
+    JSON_FIELDS: ClassVar = (
+        *("conversations", "tokens_before", "tokens_after", "reduction", "seconds"),
+        *("warnings", "more_warnings"),
+    )
     conversations: int = 0
     tokens_before: int = 0
     tokens_after: int = 0
@@ -66,38 +70,11 @@ class Totals:
             self.more_warnings + other.more_warnings + dropped,
         )
 
-    def as_json(self) -> dict[str, Any]:
-        """For programs."""
-        return {
-            "conversations": self.conversations,
-            "tokens_before": self.tokens_before,
-            "tokens_after": self.tokens_after,
-            "reduction": self.reduction,
-            "seconds": self.seconds,
-            "warnings": list(self.warnings),
-            "more_warnings": self.more_warnings,
-        }
-
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Totals:
-        """From what `as_json` gave."""
-        return cls(
-            value["conversations"],
-            value["tokens_before"],
-            value["tokens_after"],
-            value["seconds"],
-            tuple(value["warnings"]),
-            value["more_warnings"],
-        )
-
-    def write(self) -> bytes:
-        """As a line."""
-        return dumps(self.as_json())
-
-    @classmethod
-    def read(cls, line: bytes) -> Totals:
-        """From a line."""
-        return cls.from_json(loads(line))
+        """Return the totals that `to_json` wrote."""
+        given = {each.name: value[each.name] for each in fields(cls)}
+        return cls(**{**given, "warnings": tuple(value["warnings"])})
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,15 +183,15 @@ class CondenseTask:
 
     def do(self, unit: BulkItem) -> ItemResult:
         """The condensed conversation, its ledger, and the figures of its report."""
-        done = asyncio.run(self.condense(self._transcript(unit)))
+        transcript = unit.given
+        if isinstance(transcript, Record):
+            with located(transcript.place):
+                value = transcript.value()
+                transcript = conversations.transcript_of(value, self.dialect, conversations.NAME)
+        done = asyncio.run(self.condense(transcript))
         report = done.report
-        tally = Totals(
-            1,
-            report.tokens_before,
-            report.tokens_after,
-            report.seconds,
-            tuple(f"{unit.place}: {warning}" for warning in report.warnings),
-        )
+        warnings = tuple(f"{unit.place}: {warning}" for warning in report.warnings)
+        tally = Totals(1, report.tokens_before, report.tokens_after, report.seconds, warnings)
         return ItemResult(dumps(done.messages), dumps(done.ledger.as_json()), tally)
 
     async def condense(self, transcript: Transcript) -> Condensed:
@@ -227,13 +204,6 @@ class CondenseTask:
         async with open_priced_strategy(self.settings, self.profile) as (strategy, price_of):
             branch = transcript.conversation()
             return await preview_conversation(branch, strategy, self.options, price_of)
-
-    def _transcript(self, unit: BulkItem) -> Transcript:
-        if isinstance(unit.given, Transcript):
-            return unit.given
-        with located(unit.given.place):
-            value = unit.given.value()
-            return conversations.transcript_of(value, self.dialect, conversations.NAME)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ from enfold.errors import EnfoldError, facts
 
 if TYPE_CHECKING:
     from cyclopts.help import HelpEntry, HelpPanel
-    from rich.console import Console, ConsoleOptions
+    from rich.console import Console
 
 
 _WIDEST = 100
@@ -45,32 +45,17 @@ class HelpPage:
 
     # The names of the parameters are cyclopts', which passes some of them by name.
 
-    def render_usage(
-        self,
-        console: Console,
-        options: ConsoleOptions,  # noqa: ARG002
-        usage: Any,
-    ) -> None:
+    def render_usage(self, console: Console, options: Any, usage: Any) -> None:  # noqa: ARG002
         """Print the usage line."""
         _print(console, f"Usage: {str(usage).strip()}")
 
-    def render_description(
-        self,
-        console: Console,
-        options: ConsoleOptions,  # noqa: ARG002
-        description: Any,
-    ) -> None:
+    def render_description(self, console: Console, options: Any, description: Any) -> None:  # noqa: ARG002
         """Print the description of the command."""
         _print(console, "")
         for line in textwrap.wrap(_plain(description), _width(console)):
             _print(console, line)
 
-    def __call__(
-        self,
-        console: Console,
-        options: ConsoleOptions,  # noqa: ARG002
-        panel: HelpPanel,
-    ) -> None:
+    def __call__(self, console: Console, options: Any, panel: HelpPanel) -> None:  # noqa: ARG002
         """Print commands or options with their help."""
         if not panel.entries:
             return
@@ -130,10 +115,7 @@ COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "chat": ("chat", "Chat with a model; old messages are summarized as the chat grows."),
         "search": ("search", "Search all messages, summarized or not."),
         "recall": ("search:recall_app", "Show the messages of a session that answer a question."),
-        "serve": (
-            "serve",
-            "Serve the web UI, the API and the proxy; Ctrl+C stops it.",
-        ),
+        "serve": ("serve", "Serve the web UI, the API and the proxy; Ctrl+C stops it."),
     },
     "Coding agents": {
         "wrap": ("wrap", "Run a coding agent with its requests going through enfold."),
@@ -269,10 +251,8 @@ def _usage_error(error: CycloptsError) -> Iterator[str]:
     match error:
         case UnusedCliTokensError(unused_tokens=[word, *_]) if not names:
             yield f"one argument too many: {word!r}."
-        case (
-            UnknownCommandError(unused_tokens=[word, *_])
-            | UnusedCliTokensError(unused_tokens=[word, *_])
-        ):
+        case UnknownCommandError() | UnusedCliTokensError() if error.unused_tokens:
+            word = error.unused_tokens[0]
             # Cyclopts has such a message too, but loads every command for it.
             yield f"no command {word!r}; available: {', '.join(names)}."
         case _:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from cyclopts import App, Parameter
 from cyclopts.validators import Number
@@ -105,7 +105,10 @@ class BulkCommand:
 
     def run(self, jobs: int | None, *, json: bool, engine: EngineKind = LOCAL) -> None:
         """Run it and report; raise `UnfinishedError` at the end if a file failed."""
-        size = sum(_size(place.source) for place in self.places)
+        size = 0
+        for place in self.places:
+            with suppress(OSError):  # reading it raises the error
+                size += place.source.stat().st_size
         workers = jobs or (jobs_for(size) if engine == LOCAL else cores())
         outcomes: list[FileResult] = []
         with advancing(self.verb, size) as on_progress:
@@ -139,13 +142,6 @@ def _report(outcomes: Iterable[FileResult], others: int) -> None:
     asides += [f"{number(warnings, 'warning')}, shown with --json"] if warnings else []
     asides += [f"{number(others, 'other file')} ignored"] if others else []
     say("; ".join((f"{done}: {change}" if tally.tokens_before else done, *asides)))
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
 
 
 app = App(
@@ -281,8 +277,7 @@ def condense(
 
 def _put_previews(work: CondenseTask, files: Sequence[str], *, json: bool) -> None:
     """Print the expected result for every conversation of the files."""
-    for file in files or (STANDARD_INPUT,):
-        given = open_input(file)
+    for given in map(open_input, files or (STANDARD_INPUT,)):
         for position, transcript in enumerate(given.transcripts(dialect=work.dialect), 1):
             expected = asyncio.run(work.preview(transcript))
             if json:
@@ -295,7 +290,10 @@ def _put_previews(work: CondenseTask, files: Sequence[str], *, json: bool) -> No
 def _settings(preset: str | None, strategy: str | None, config: str | None) -> Settings:
     """Return the chosen strategy and config, checked before any file is read."""
     found = None if preset is None else asyncio.run(_preset(preset))
-    name, configs = presets.choose(found, strategy, None if config is None else _config(config))
+    given = None if config is None else open_input(config).value()
+    if config is not None and not isinstance(given, dict):
+        raise InputError("expected an object, the strategy's config", place=config)
+    name, configs = presets.choose(found, strategy, given)
     settings = Settings(strategy=name, strategy_config={name: configs})
     make_strategy(settings, local_summarizer())
     return settings
@@ -320,13 +318,6 @@ async def _preset(name: str) -> Preset:
         return presets.get(name)
     async with open_engine() as engine:
         return await engine.presets.get(name)
-
-
-def _config(file: str) -> dict[str, Any]:
-    value = open_input(file).value()
-    if isinstance(value, dict):
-        return value
-    raise InputError("expected an object, the strategy's config", place=file)
 
 
 def _only(given: InputFile, dialect: str) -> Transcript:

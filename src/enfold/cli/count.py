@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Annotated
 
 from cyclopts import App, Parameter
 
 from enfold import tokens
 from enfold.amounts import number
-from enfold.cli.files import STANDARD_INPUT, Dialect, InputFile, Tokenizer, open_input
+from enfold.cli.files import STANDARD_INPUT, Dialect, Tokenizer, open_input
 from enfold.cli.screen import File, Json, put, put_json, put_table, say, working
-from enfold.messages import Conversation
 from enfold.tokens import STRUCTURE_TOKENS, Count, count_conversation
 from enfold.transcripts import problems
 from enfold.wire import AUTO
@@ -35,14 +32,6 @@ _WARNINGS = 5
 """Warnings shown per file."""
 
 
-@dataclass(frozen=True, slots=True)
-class TextCount:
-    """The tokens of a raw text."""
-
-    tokenizer: str
-    total: int
-
-
 @app.default
 def count(
     file: File = STANDARD_INPUT,
@@ -59,7 +48,7 @@ def count(
     if text:
         tokens_of_text = counter.count(given.text())
         if json:
-            put_json(TextCount(tokenizer, tokens_of_text))
+            put_json({"tokenizer": tokenizer, "total": tokens_of_text})
         else:
             put(f"{number(tokens_of_text, 'token')} ({tokenizer})")
         return
@@ -67,25 +56,21 @@ def count(
     conversations = 0
     warnings: list[str] = []
     with working(f"Counting {given.name}") as progress:
-        for conversation, found in _conversations(given, dialect):
-            total += count_conversation(conversation, counter)
+        for transcript in given.transcripts(dialect=dialect):
+            whole = transcript.whole()
+            total += count_conversation(whole, counter)
             conversations += 1
-            warnings.extend(found)
+            place = f"{given.name}: {transcript.id}" if transcript.id else given.name
+            warnings += [f"{place}: {problem}" for problem in problems(whole.messages)]
             progress(number(conversations, "conversation"))
     if json:
         put_json(total)
     else:
         _show(total, conversations)
-    _warn(warnings)
-
-
-def _conversations(given: InputFile, dialect: str) -> Iterator[tuple[Conversation, list[str]]]:
-    """Yield each conversation with all branches, and problems that a provider would refuse."""
-    for transcript in given.transcripts(dialect=dialect):
-        whole = transcript.whole()
-        place = f"{given.name}: {transcript.id}" if transcript.id else given.name
-        found = [f"{place}: {problem}" for problem in problems(whole.messages)]
-        yield whole, found
+    for warning in warnings[:_WARNINGS]:
+        say(f"warning: {warning}")
+    if len(warnings) > _WARNINGS:
+        say(f"warning: and {len(warnings) - _WARNINGS:,} more")
 
 
 def _show(counted: Count, conversations: int) -> None:
@@ -94,23 +79,11 @@ def _show(counted: Count, conversations: int) -> None:
         title += f" of {number(conversations, 'conversation')}"
     structure = counted.total - counted.tools - sum(counted.by_part.values())
     extra = [("structure", structure), ("definitions", counted.tools)]
+    counts: list[tuple[str, str, int]] = [("role", *each) for each in counted.by_role.items()]
+    counts += [("part", *each) for each in (*counted.by_part.items(), *extra)]
     rows = [
-        *_rows("role", counted.by_role.items(), counted.total),
-        *_rows("part", [*counted.by_part.items(), *extra], counted.total),
+        (kind, name.replace("_", " "), f"{amount:,}", f"{amount / counted.total:.1%}")
+        for kind, name, amount in counts
+        if amount
     ]
     put_table(f"{title} ({counted.tokenizer})", ("by", "", "tokens", "share"), rows)
-
-
-def _rows(
-    kind: str, counts: Iterable[tuple[str, int]], total: int
-) -> Iterator[tuple[str, str, str, str]]:
-    for name, amount in counts:
-        if amount:
-            yield kind, name.replace("_", " "), f"{amount:,}", f"{amount / total:.1%}"
-
-
-def _warn(warnings: list[str]) -> None:
-    for warning in warnings[:_WARNINGS]:
-        say(f"warning: {warning}")
-    if len(warnings) > _WARNINGS:
-        say(f"warning: and {len(warnings) - _WARNINGS:,} more")

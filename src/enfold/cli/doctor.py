@@ -10,7 +10,7 @@ import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Annotated, ClassVar, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from cyclopts import App, Parameter
 
@@ -19,7 +19,7 @@ from enfold.cli.screen import Db, Json, put, put_json, say, working
 from enfold.engine import Engine
 from enfold.engine.profiles import ListedProfile
 from enfold.engine.state import check_strategies
-from enfold.engine.verification import Verification, verify
+from enfold.engine.verification import verify
 from enfold.errors import ConfigError, EnfoldError, InputError, UnavailableError
 from enfold.settings import (
     database_url,
@@ -75,7 +75,6 @@ _SIGNS: Mapping[State, str] = {"ok": "ok", "note": "-", "broken": "BROKEN"}
 class Check:
     """One thing that was checked."""
 
-    JSON_FIELDS: ClassVar = ("area", "name", "state", "detail", "remedy")
     area: str
     """`python`, `settings`, `store`, `extra`, `profile`, `port` or `agent`."""
     name: str
@@ -84,19 +83,6 @@ class Check:
     detail: str
     remedy: str = ""
     """Instructions to fix or install it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
-    """All checks."""
-
-    JSON_FIELDS: ClassVar = ("ok", "checks")
-    checks: tuple[Check, ...]
-
-    @property
-    def ok(self) -> bool:
-        """True if nothing is broken."""
-        return all(check.state != "broken" for check in self.checks)
 
 
 @app.default
@@ -114,35 +100,28 @@ async def doctor(
     checks += _check_extras()
     checks.append(_check_port(db))
     checks += await asyncio.gather(*map(_check_agent, AGENTS.values()))
-    diagnosis = Diagnosis(tuple(checks))
+    broken = sum(check.state == "broken" for check in checks)
     if json:
-        put_json(diagnosis)
-    else:
-        _show(diagnosis)
-    return 0 if diagnosis.ok else 1
-
-
-def _show(diagnosis: Diagnosis) -> None:
-    width = max(len(f"{check.area} {check.name}") for check in diagnosis.checks)
-    for check in diagnosis.checks:
+        put_json({"ok": not broken, "checks": checks})
+        return int(broken > 0)
+    width = max(len(f"{check.area} {check.name}") for check in checks)
+    for check in checks:
         title = f"{check.area} {check.name}"
         put(f"{_SIGNS[check.state]:6}  {title:{width}}  {check.detail}".rstrip())
         if check.remedy:
             label = "fix" if check.state == "broken" else "optional"
             put(f"{'':6}  {'':{width}}  {label}: {check.remedy}")
-    broken = sum(check.state == "broken" for check in diagnosis.checks)
     say(f"{broken} broken" if broken else "Everything that is set up works.")
+    return int(broken > 0)
 
 
 def _check_python() -> Iterator[Check]:
-    is_new_enough = sys.version_info >= _OLDEST_PYTHON
-    yield Check(
-        "python",
-        platform.python_version(),
-        "ok" if is_new_enough else "broken",
-        sys.executable,
-        "" if is_new_enough else "enfold needs Python 3.11 or later; install it, then enfold again",
-    )
+    version = platform.python_version()
+    if sys.version_info >= _OLDEST_PYTHON:
+        yield Check("python", version, "ok", sys.executable)
+    else:
+        remedy = "enfold needs Python 3.11 or later; install it, then enfold again"
+        yield Check("python", version, "broken", sys.executable, remedy)
     yield Check("python", "enfold", "ok", installed_version())
 
 
@@ -161,20 +140,16 @@ def _check_settings() -> Check:
 
 async def _check_store(db: str | None, *, call: bool) -> AsyncIterator[Check]:
     """Yield the check of the store, and those of the profiles in it."""
-    address = _without_password(db or database_url())
+    address = re.sub(r"//([^/@:]*):[^/@]*@", r"//\1:…@", db or database_url())
     try:
         async with open_engine(db) as engine:
             queue = await engine.queue.state()
             sessions = await engine.sessions(limit=1)
             detail = f"{address} works" if sessions else f"{address} works and is empty"
             if queue.failing:
-                yield Check(
-                    "store",
-                    "database",
-                    "broken",
-                    f"{queue.failing} entries of the outbox have failed",
-                    "see the server's log; they are tried again",
-                )
+                failed = f"{queue.failing} entries of the outbox have failed"
+                remedy = "see the server's log; they are tried again"
+                yield Check("store", "database", "broken", failed, remedy)
             else:
                 yield Check("store", "database", "ok", detail)
             for profile in await engine.profiles.all():
@@ -182,10 +157,6 @@ async def _check_store(db: str | None, *, call: bool) -> AsyncIterator[Check]:
     except EnfoldError as error:
         remedy = "check ENFOLD_DB or --db, and that the folder or server can be reached"
         yield Check("store", "database", "broken", f"{address}: {error}", remedy)
-
-
-def _without_password(url: str) -> str:
-    return re.sub(r"//([^/@:]*):[^/@]*@", r"//\1:…@", url)
 
 
 async def _check_profile(engine: Engine, listed: ListedProfile, *, call: bool) -> Check:
@@ -207,14 +178,10 @@ async def _check_profile(engine: Engine, listed: ListedProfile, *, call: bool) -
 
 def _check_extras() -> Iterator[Check]:
     for extra, (module, purpose) in EXTRAS.items():
-        is_installed = find_spec(module) is not None
-        yield Check(
-            "extra",
-            extra,
-            "ok" if is_installed else "note",
-            purpose,
-            "" if is_installed else f"pip install 'enfold[{extra}]'",
-        )
+        if find_spec(module) is not None:
+            yield Check("extra", extra, "ok", purpose)
+        else:
+            yield Check("extra", extra, "note", purpose, f"pip install 'enfold[{extra}]'")
 
 
 def _check_port(db: str | None) -> Check:
@@ -299,12 +266,7 @@ async def verify_store(
             )
     if json:
         put_json(found)
-    else:
-        _show_verification(found)
-    return 0 if found.ok else 1
-
-
-def _show_verification(found: Verification) -> None:
+        return int(not found.ok)
     for problem in found.problems:
         place = "" if problem.session is None else f"session {problem.session}, "
         put(f"{place}{problem.area} {problem.id}: {problem.detail}")
@@ -321,3 +283,4 @@ def _show_verification(found: Verification) -> None:
         say(f"{counted}: everything is whole.")
     else:
         say(f"{counted}: {number(len(found.problems), 'problem')}. Restore them from a backup.")
+    return int(not found.ok)

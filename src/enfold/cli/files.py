@@ -6,7 +6,6 @@ import io
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from os import urandom
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Annotated, Any, TypeAlias
 from cyclopts import Parameter
 
 from enfold.cli.screen import put_bytes
-from enfold.errors import ConfigError, InputError
+from enfold.errors import ConfigError, InputError, file_errors
 from enfold.jsontext import dumps, loads, to_json
 from enfold.tokens import NAMES
 from enfold.transcripts import Transcript, read
@@ -61,11 +60,8 @@ class InputFile:
         """Return its bytes."""
         if self.buffer is not None:
             return self.buffer
-        try:
+        with file_errors("read", self.name):
             return Path(self.name).read_bytes()
-        except OSError as error:
-            reason = error.strerror or str(error)
-            raise InputError(f"cannot be read: {reason}", place=self.name) from None
 
     def text(self) -> str:
         """Return its bytes as UTF-8 text."""
@@ -90,11 +86,8 @@ def open_input(file: str) -> InputFile:
         return InputFile(file)
     if sys.stdin is None or sys.stdin.isatty():
         raise InputError("no input; name a file or pipe one in", place=_BufferedInput.name)
-    try:
+    with file_errors("read", _BufferedInput.name):
         return InputFile(_BufferedInput.name, sys.stdin.buffer.read())
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise InputError(f"cannot be read: {reason}", place=_BufferedInput.name) from None
 
 
 def put_value(value: object, out: Path | None) -> None:
@@ -118,13 +111,13 @@ def save(*files: tuple[Path, bytes]) -> None:
     staged: dict[Path, Path] = {}
     try:
         for place, data in files:
-            with _named(place):
+            with file_errors("written", str(place)):
                 target = place.resolve()
                 if target in staged.values():
                     raise ConfigError(f"{place}: two results cannot go into one file")
                 _write(target, data, staged)
         for temporary, target in staged.items():
-            with _named(target):
+            with file_errors("written", str(target)):
                 temporary.replace(target)
     finally:
         for temporary in staged:
@@ -141,12 +134,3 @@ def _write(target: Path, data: bytes, staged: dict[Path, Path]) -> None:
     temporary.write_bytes(data)
     if target.exists():
         shutil.copymode(target, temporary)
-
-
-@contextmanager
-def _named(place: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise InputError(f"cannot be written: {reason}", place=str(place)) from None

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
 from typing import Annotated, TypeAlias
 
 from cyclopts import App, Parameter
 
-from enfold.amounts import number
 from enfold.cli.files import Tokenizer
-from enfold.cli.screen import Db, Json, put_json, put_table, say
+from enfold.cli.screen import Db, Json, put_list, say
 from enfold.engine import Engine
 from enfold.errors import ConfigError
 from enfold.modelconfig import ModelConfig
 from enfold.wiring import open_engine
 
 app = App(name="models")
+
+_COLUMNS: Mapping[str, Callable[[ModelConfig], str]] = {
+    "model": lambda each: each.id,
+    "input": lambda each: f"{each.max_input:,}",
+    "output": lambda each: f"{each.max_output:,}",
+    "threshold": lambda each: f"{each.threshold:.0%}",
+    "keeps": lambda each: f"{each.retention_tokens:,}",
+    "tokenizer": lambda each: each.tokenizer,
+    "factor": lambda each: f"{each.correction:g}",
+    "source": lambda each: each.source,
+}
 
 Model: TypeAlias = Annotated[
     str,
@@ -36,7 +46,7 @@ async def list_models(
     async with open_engine(db) as engine:
         stored = await engine.models.all()
     found = [config for config in stored if word.lower() in config.id.lower()]
-    _show(found, json=json)
+    put_list(found, "model", _COLUMNS, json=json)
     if not found:
         say("`enfold models show provider:model` looks a model up; `enfold models set` adds one")
 
@@ -45,8 +55,8 @@ async def list_models(
 async def show(model: Model, /, *, db: Db = None, json: Json = False) -> None:
     """Show one model; a new one is looked up and stored."""
     async with open_engine(db) as engine:
-        name = await _full_name(engine, model)
-        _show([await engine.models.get(name)], json=json)
+        found = await engine.models.get(await _full_name(engine, model))
+    put_list([found], "model", _COLUMNS, json=json)
 
 
 async def _full_name(engine: Engine, model: str) -> str:
@@ -102,34 +112,13 @@ async def set_model(
         options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
         raise ConfigError(f"model {model}: nothing to set; use at least one of {options}")
     async with open_engine(db) as engine:
-        name = await _full_name(engine, model)
-        _show([await engine.models.edit(name, **values)], json=json)
+        edited = await engine.models.edit(await _full_name(engine, model), **values)
+    put_list([edited], "model", _COLUMNS, json=json)
 
 
 @app.command
 async def reset(model: Model, /, *, db: Db = None, json: Json = False) -> None:
     """Reset a model to its published limits."""
     async with open_engine(db) as engine:
-        name = await _full_name(engine, model)
-        _show([await engine.models.reset(name)], json=json)
-
-
-def _show(configs: Sequence[ModelConfig], *, json: bool) -> None:
-    if json:
-        put_json(configs)
-        return
-    rows = [
-        (
-            config.id,
-            f"{config.max_input:,}",
-            f"{config.max_output:,}",
-            f"{config.threshold:.0%}",
-            f"{config.retention_tokens:,}",
-            config.tokenizer,
-            f"{config.correction:g}",
-            config.source,
-        )
-        for config in configs
-    ]
-    columns = ("model", "input", "output", "threshold", "keeps", "tokenizer", "factor", "source")
-    put_table(number(len(rows), "model"), columns, rows)
+        found = await engine.models.reset(await _full_name(engine, model))
+    put_list([found], "model", _COLUMNS, json=json)

@@ -199,10 +199,12 @@ async def try_out(name: Name, /, *, db: Db = None, json: Json = False) -> None:
     if json:
         put_json(tried)
         return
-    usage = tried.usage
+    read, written = (
+        "an unknown number of" if tokens is None else f"{tokens:,}"
+        for tokens in (tried.usage.input_tokens, tried.usage.output_tokens)
+    )
     put(
-        f"{tried.model} answered in {duration(tried.seconds)}; "
-        f"{_count(usage.input_tokens)} tokens in, {_count(usage.output_tokens)} out; "
+        f"{tried.model} answered in {duration(tried.seconds)}; {read} tokens in, {written} out; "
         f"cost: {dollars(tried.cost)}"
     )
     say(limits)
@@ -235,7 +237,11 @@ async def set_key(name: Name, /, *, db: Db = None) -> None:
     """
     async with open_engine(db) as engine:
         await engine.profiles.get(name)
-        await engine.profiles.set_key(name, _given_key(name))
+        if sys.stdin is not None and sys.stdin.isatty():
+            key = getpass(f"Key of {name}: ")  # without echo
+        else:
+            key = open_input("-").text()
+        await engine.profiles.set_key(name, Secret(key.strip()))
     say(f"the key of {name} is stored, encrypted")
 
 
@@ -268,13 +274,6 @@ async def _limits(engine: Engine, name: str) -> str:
         f"limits of {config.id}: {config.max_input:,} tokens in, {config.max_output:,} out, "
         f"{_SOURCES[config.source]}{note}"
     )
-
-
-def _given_key(name: str) -> Secret:
-    """Read the key from the terminal without echo, or from a pipe."""
-    if sys.stdin is not None and sys.stdin.isatty():
-        return Secret(getpass(f"Key of {name}: ").strip())
-    return Secret(open_input("-").text().strip())
 
 
 def _pairs(given: Iterable[str], option: str) -> Iterable[tuple[str, str]]:
@@ -314,7 +313,3 @@ def _row(listed: ListedProfile) -> tuple[str, ...]:
 def _price(costs: Prices | None, kind: str) -> str:
     price = None if costs is None else getattr(costs, kind)
     return "unknown" if price is None else f"{dollars(price)} / 1M"
-
-
-def _count(tokens: int | None) -> str:
-    return "an unknown number of" if tokens is None else f"{tokens:,}"

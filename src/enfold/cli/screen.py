@@ -9,16 +9,19 @@ from __future__ import annotations
 import shutil
 import sys
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, TextIO, TypeAlias
+from typing import Annotated, TextIO, TypeAlias, TypeVar
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
+from enfold.amounts import number
 from enfold.errors import ConfigError, EnfoldError
 from enfold.jsontext import dumps, to_json
+
+Item = TypeVar("Item")
 
 _CONTROLS = {
     code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)) if chr(code) not in "\n\t"
@@ -70,10 +73,12 @@ def put_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]])
     lines = [list(columns), *shown] if any(columns) else shown
     widths = [max(map(_width, column)) for column in zip(*lines, strict=True)]
     to_right = [
-        bool(shown) and all(_is_number(row[index]) for row in shown)
+        bool(shown) and not any(row[index].strip("0123456789,.%") for row in shown)
         for index, _ in enumerate(columns)
     ]
-    if _fits_the_terminal(widths):
+    is_terminal = sys.stdout is not None and sys.stdout.isatty()
+    # Rich would wrap a wider table, and a wrapped name cannot be copied.
+    if is_terminal and sum(widths) + 3 * len(widths) < shutil.get_terminal_size().columns:
         _put_rich_table(title, columns, shown, to_right)
         return
     put(title)
@@ -81,11 +86,19 @@ def put_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]])
         put("  ".join(map(_padded, line, widths, to_right)).rstrip())
 
 
-def _fits_the_terminal(widths: Sequence[int]) -> bool:
-    """True if rich would not wrap the table: a wrapped name cannot be copied."""
-    if sys.stdout is None or not sys.stdout.isatty():
-        return False
-    return sum(widths) + 3 * len(widths) + 1 <= shutil.get_terminal_size().columns
+def put_list(
+    found: Sequence[Item],
+    noun: str,
+    columns: Mapping[str, Callable[[Item], str]],
+    *,
+    json: bool,
+) -> None:
+    """Print results as JSON, or as a table with their number; `columns` make the cells."""
+    if json:
+        put_json(found)
+    else:
+        rows = [[cell(each) for cell in columns.values()] for each in found]
+        put_table(number(len(found), noun), tuple(columns), rows)
 
 
 def _put_rich_table(
@@ -185,10 +198,6 @@ def _visible(text: str, stream: TextIO) -> str:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
-
-
-def _is_number(cell: str) -> bool:
-    return cell.strip("0123456789,.%") == ""
 
 
 def _padded(cell: str, width: int, right: bool) -> str:  # noqa: FBT001 - mapped over a column

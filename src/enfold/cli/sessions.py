@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from textwrap import shorten
 from typing import Annotated, TypeAlias
 
@@ -18,16 +20,27 @@ from enfold.cli.screen import (
     confirm,
     put,
     put_json,
+    put_list,
     put_table,
     say,
     working,
 )
-from enfold.engine import Outcome, Preview, Status
+from enfold.engine import Outcome, Preview, Session
 from enfold.engine.recall import find_message
+from enfold.engine.results import StandingMessage
+from enfold.records import SessionRecord
 from enfold.report import author_name
 from enfold.wiring import open_engine
 
 app = App(name="sessions")
+
+
+@asynccontextmanager
+async def open_session(name: str, db: str | None) -> AsyncIterator[Session]:
+    """Open the database and yield the session of that name."""
+    async with open_engine(db) as engine:
+        yield await engine.find(name)
+
 
 MessageName: TypeAlias = Annotated[
     str, Parameter(help="The message: its number on the branch, such as 7, or its id.")
@@ -41,14 +54,16 @@ async def list_sessions(*, limit: Limit = 50, db: Db = None, json: Json = False)
     """List sessions, most recently used first."""
     async with open_engine(db) as engine:
         found = await engine.sessions(limit=limit + 1)
-    shown = found[:limit]
+    columns: Mapping[str, Callable[[SessionRecord], str]] = {
+        "session": lambda each: each.id,
+        "title": lambda each: each.title,
+        "messages": lambda each: f"{each.depth:,}",
+        "tokens": lambda each: f"{each.tokens:,}",
+        "last used": lambda each: when(each.updated_at),
+    }
+    put_list(found[:limit], "session", columns, json=json)
     if json:
-        put_json(shown)
         return
-    rows = [(r.id, r.title, f"{r.depth:,}", f"{r.tokens:,}", when(r.updated_at)) for r in shown]
-    put_table(
-        number(len(rows), "session"), ("session", "title", "messages", "tokens", "last used"), rows
-    )
     if len(found) > limit:
         say(f"there are more; --limit {limit * 2} shows {limit * 2}")
     if not found:
@@ -58,28 +73,26 @@ async def list_sessions(*, limit: Limit = 50, db: Db = None, json: Json = False)
 @app.command
 async def status(session: SessionName, /, *, db: Db = None, json: Json = False) -> None:
     """Show how full a session's context is."""
-    async with open_engine(db) as engine:
-        found = await (await engine.find(session)).status()
+    async with open_session(session, db) as found:
+        figures = await found.status()
     if json:
-        put_json(found)
+        put_json(figures)
         return
-    put_table(f"{session}: {found.decision}", ("", ""), _figures(found))
-
-
-def _figures(found: Status) -> list[tuple[str, str]]:
-    threshold = number(found.threshold_token_count, "token")
-    return [
-        ("in use", f"{number(found.current_token_count, 'token')} ({found.utilization:.0%})"),
-        ("summary", number(found.summary_tokens, "token")),
-        ("estimated", number(found.estimated_tokens, "token")),
-        ("threshold", f"{threshold} (set by {found.threshold_source})"),
-        ("limit", number(found.context_limit, "token")),
-        ("messages", f"{found.messages:,}"),
-        ("next summary replaces at most", number(found.compressible_message_count, "message")),
-        ("next summary keeps at least", number(found.retained_message_count, "message")),
-        ("model", f"{found.model} ({found.tokenizer})"),
-        ("blocked", found.blocked or "no"),
+    used = f"{number(figures.current_token_count, 'token')} ({figures.utilization:.0%})"
+    threshold = number(figures.threshold_token_count, "token")
+    rows = [
+        ("in use", used),
+        ("summary", number(figures.summary_tokens, "token")),
+        ("estimated", number(figures.estimated_tokens, "token")),
+        ("threshold", f"{threshold} (set by {figures.threshold_source})"),
+        ("limit", number(figures.context_limit, "token")),
+        ("messages", f"{figures.messages:,}"),
+        ("next summary replaces at most", number(figures.compressible_message_count, "message")),
+        ("next summary keeps at least", number(figures.retained_message_count, "message")),
+        ("model", f"{figures.model} ({figures.tokenizer})"),
+        ("blocked", figures.blocked or "no"),
     ]
+    put_table(f"{session}: {figures.decision}", ("", ""), rows)
 
 
 @app.command
@@ -139,8 +152,7 @@ async def retry(
 @app.command
 async def acknowledge(session: SessionName, /, *, db: Db = None) -> None:
     """Send the next request of a paused session without the compression that failed."""
-    async with open_engine(db) as engine:
-        found = await engine.find(session)
+    async with open_session(session, db) as found:
         if (await found.record()).blocked is None:
             put("nothing to acknowledge: the session is not paused")
             return
@@ -151,8 +163,7 @@ async def acknowledge(session: SessionName, /, *, db: Db = None) -> None:
 @app.command
 async def regenerate(session: SessionName, /, *, db: Db = None) -> None:
     """Write the summary in use again, for the same messages."""
-    async with open_engine(db) as engine:
-        found = await engine.find(session)
+    async with open_session(session, db) as found:
         with working(f"Writing the summary of {session}"):
             put(describe_outcome(await found.regenerate()))
 
@@ -167,8 +178,8 @@ async def edit(
 ) -> None:
     """Replace the text of the summary in use; the old text stays on record."""
     text = open_input(file).text()
-    async with open_engine(db) as engine:
-        edited = await (await engine.find(session)).edit_summary(text)
+    async with open_session(session, db) as found:
+        edited = await found.edit_summary(text)
     put(f"edited: {edited.id}, {number(edited.token_count or 0, 'token')}")
 
 
@@ -181,16 +192,16 @@ async def delete_summary(
     db: Db = None,
 ) -> None:
     """Delete the text of a summary; its messages are in the context again."""
-    async with open_engine(db) as engine:
-        deleted = await (await engine.find(session)).delete_summary(summary)
+    async with open_session(session, db) as found:
+        deleted = await found.delete_summary(summary)
     put(f"deleted: {deleted.id}")
 
 
 @app.command
 async def summaries(session: SessionName, /, *, db: Db = None, json: Json = False) -> None:
     """Show a session's summaries, newest first."""
-    async with open_engine(db) as engine:
-        found = await (await engine.find(session)).summaries()
+    async with open_session(session, db) as opened:
+        found = await opened.summaries()
     if json:
         put_json(found)
         return
@@ -217,8 +228,7 @@ async def undo(
     db: Db = None,
 ) -> None:
     """Undo the compression in use."""
-    async with open_engine(db) as engine:
-        found = await engine.find(session)
+    async with open_session(session, db) as found:
         undone = await found.undo(to_earlier_text=to_earlier_text)
     put("nothing to undo" if undone is None else f"undone: {undone.id}")
 
@@ -226,8 +236,7 @@ async def undo(
 @app.command
 async def pin(session: SessionName, message: MessageName, /, *, db: Db = None) -> None:
     """Keep a message in the context, verbatim, through all compressions."""
-    async with open_engine(db) as engine:
-        found = await engine.find(session)
+    async with open_session(session, db) as found:
         row = await find_message(found, message)
         await found.pin(row.id)
     put(f"pinned: #{row.depth} {row.id}")
@@ -236,8 +245,7 @@ async def pin(session: SessionName, message: MessageName, /, *, db: Db = None) -
 @app.command
 async def unpin(session: SessionName, message: MessageName, /, *, db: Db = None) -> None:
     """Let compressions summarize a message again."""
-    async with open_engine(db) as engine:
-        found = await engine.find(session)
+    async with open_session(session, db) as found:
         row = await find_message(found, message)
         await found.unpin(row.id)
     put(f"unpinned: #{row.depth} {row.id}")
@@ -246,25 +254,18 @@ async def unpin(session: SessionName, message: MessageName, /, *, db: Db = None)
 @app.command
 async def pins(session: SessionName, /, *, db: Db = None, json: Json = False) -> None:
     """Show the messages that stay in the context, and why."""
-    async with open_engine(db) as engine:
-        found = await (await engine.find(session)).pins()
-    if json:
-        put_json(found)
-        return
-    rows = [
-        (
-            f"#{each.position}",
-            each.role,
-            WHY[each.why],
-            f"{each.tokens:,}",
-            "yes" if each.in_view else "after the next compression",
-            shorten(each.text, _TEXT_WIDTH, placeholder=" ..."),
-        )
-        for each in found
-    ]
-    columns = ("message", "role", "why", "tokens", "in view", "text")
-    put_table(number(len(rows), "message"), columns, rows)
-    if not found:
+    async with open_session(session, db) as opened:
+        found = await opened.pins()
+    columns: Mapping[str, Callable[[StandingMessage], str]] = {
+        "message": lambda each: f"#{each.position}",
+        "role": lambda each: each.role,
+        "why": lambda each: WHY[each.why],
+        "tokens": lambda each: f"{each.tokens:,}",
+        "in view": lambda each: "yes" if each.in_view else "after the next compression",
+        "text": lambda each: shorten(each.text, _TEXT_WIDTH, placeholder=" ..."),
+    }
+    put_list(found, "message", columns, json=json)
+    if not found and not json:
         say("`enfold sessions pin NAME MESSAGE` pins one")
 
 
@@ -277,8 +278,8 @@ async def rename(
     db: Db = None,
 ) -> None:
     """Set the title of a session; its name stays."""
-    async with open_engine(db) as engine:
-        await (await engine.find(session)).configure(title=title)
+    async with open_session(session, db) as found:
+        await found.configure(title=title)
 
 
 @app.command
@@ -290,8 +291,7 @@ async def delete(
     db: Db = None,
 ) -> None:
     """Delete a session and all its data."""
-    async with open_engine(db) as engine:
-        found = await engine.find(session)
+    async with open_session(session, db) as found:
         if not yes and not confirm(f"Delete session {session!r} and its whole history?"):
             put("nothing was deleted")
             return

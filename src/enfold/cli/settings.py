@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
 from typing import Annotated, TypeAlias
 
 from cyclopts import App, Parameter
 
-from enfold.amounts import number
 from enfold.cli.files import open_input, put_value
-from enfold.cli.screen import Db, Json, Out, put_json, put_table, say
+from enfold.cli.screen import Db, Json, Out, put_json, put_list, put_table, say
 from enfold.engine import Engine
 from enfold.errors import ConfigError
 from enfold.jsontext import dump_text, loads_or_text
-from enfold.settings import (
-    LEVELS,
-    check,
-    fields,
-    renaming_note,
-    setting_values,
-)
+from enfold.settings import LEVELS, check, fields, renaming_note, setting_values
 from enfold.strategies import presets
 from enfold.strategies.presets import Preset
 from enfold.wiring import open_engine
@@ -71,19 +64,13 @@ async def _show(engine: Engine, *, json: bool, only: str | None = None) -> None:
     if json:
         put_json(found)
         return
-    rows = [
-        (name, _typed(each.value), f"{each.level}: {each.note}" if each.note else each.level)
-        for name, each in found.items()
-    ]
+    rows: list[tuple[str, str, str]] = []
+    for name, each in found.items():
+        typed = each.value if isinstance(each.value, str) else dump_text(each.value)
+        level = f"{each.level}: {each.note}" if each.note else each.level
+        rows.append((name, "unset" if each.value is None else typed, level))
     title = f"settings; the first source with a value wins: {', '.join(LEVELS)}"
     put_table(title, ("setting", "value", "from"), rows)
-
-
-def _typed(value: object) -> str:
-    """Return a value as it is typed on the command line."""
-    if value is None:
-        return "unset"
-    return value if isinstance(value, str) else dump_text(value)
 
 
 presets_app = App(
@@ -111,7 +98,17 @@ ReplacePreset: TypeAlias = Annotated[bool, Parameter(help="Replace an existing p
 async def list_presets(*, db: Db = None, json: Json = False) -> None:
     """List all presets: the built-in ones, then your own."""
     async with open_engine(db) as engine:
-        _show_presets(await engine.presets.all(), json=json)
+        found = await engine.presets.all()
+    columns: Mapping[str, Callable[[Preset], str]] = {
+        "preset": lambda each: each.name,
+        "strategy": lambda each: each.strategy or "?",
+        "description": lambda each: (
+            f"cannot be used: {each.fault}"
+            if each.fault
+            else each.description.partition(". ")[0].rstrip(".")
+        ),
+    }
+    put_list(found, "preset", columns, json=json)
 
 
 @presets_app.command
@@ -184,20 +181,3 @@ async def delete(name: PresetName, /, *, db: Db = None) -> None:
     async with open_engine(db) as engine:
         await engine.presets.delete(name)
     say(f"{name} deleted")
-
-
-def _show_presets(found: Sequence[Preset], *, json: bool) -> None:
-    if json:
-        put_json(found)
-        return
-    rows = [
-        (
-            preset.name,
-            preset.strategy or "?",
-            f"cannot be used: {preset.fault}"
-            if preset.fault
-            else preset.description.partition(". ")[0].rstrip("."),
-        )
-        for preset in found
-    ]
-    put_table(number(len(rows), "preset"), ("preset", "strategy", "description"), rows)

@@ -7,7 +7,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from enfold.amounts import number
-from enfold.cli.files import STANDARD_INPUT, Dialect, InputFile, open_input, put_data
+from enfold.cli.files import STANDARD_INPUT, Dialect, open_input, put_data
 from enfold.cli.screen import Db, File, Json, Out, SessionName, put, put_json, say, working
 from enfold.engine.transfer import export_archive, export_branch, import_transcript
 from enfold.errors import ConfigError
@@ -49,7 +49,13 @@ async def import_file(
 ) -> None:
     """Store the conversations of a file as sessions."""
     given = open_input(file)
-    expected = _check(given, dialect)
+    expected = 0
+    # All conversations are read first, so that errors come before the first write.
+    with working(f"Reading {given.name}") as progress:
+        for expected, transcript in enumerate(given.transcripts(dialect=dialect), 1):
+            with located(given.name):
+                check_name("session", transcript.id)
+            progress(number(expected, "conversation"))
     if session is not None and expected != 1:
         raise ConfigError(
             f"{given.name} holds {number(expected, 'conversation')}; --session works with one only"
@@ -67,17 +73,6 @@ async def import_file(
     for name in names:
         put(name)
     say(f"{number(len(names), 'session')} imported")
-
-
-def _check(given: InputFile, dialect: str) -> int:
-    """Read all conversations, so that errors come before the first write; return their number."""
-    found = 0
-    with working(f"Reading {given.name}") as progress:
-        for found, transcript in enumerate(given.transcripts(dialect=dialect), 1):
-            with located(given.name):
-                check_name("session", transcript.id)
-            progress(number(found, "conversation"))
-    return found
 
 
 export_app = App(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated
 
 from cyclopts import App, Parameter
@@ -66,8 +65,7 @@ def wrap(
     no_ui: Annotated[bool, Parameter(help="Start the server without the web UI.")] = False,
 ) -> int:
     """Run a coding agent with its requests going through enfold."""
-    found = AGENTS.get(agent)
-    if found is None:
+    if (found := AGENTS.get(agent)) is None:
         raise ConfigError(f"no agent {agent!r}; available: {', '.join(AGENTS)}")
     given = environment()
     found.check(given)
@@ -85,17 +83,13 @@ def wrap(
         if sys.stderr is not None and sys.stderr.isatty() and not no_ui:
             say(f"enfold: {found.title} runs through {server.address}; watch it there in a browser")
         launch = found.launch(server.address, given, folder)
-        _write_files(launch.files)
+        for path, text in launch.files.items():
+            path.write_text(text, "utf-8")
+            path.chmod(0o600)
         variables = {**given, **direct_loopback(given), **launch.variables}
         code = run_in_foreground(program, [*launch.arguments, *arguments], variables)
         _report(server)
     return code
-
-
-def _write_files(files: Mapping[Path, str]) -> None:
-    for path, text in files.items():
-        path.write_text(text, "utf-8")
-        path.chmod(0o600)
 
 
 def _report(server: LocalServer) -> None:
@@ -104,14 +98,14 @@ def _report(server: LocalServer) -> None:
     except EnfoldError as error:
         say(f"enfold: the figures of this run are not available: {error}")
         return
-    if not figures.requests:
+    if figures.requests:
+        where = server.address if server.is_reused else "enfold sessions"
+        say(f"enfold: {figures}; details: {where}")
+    else:
         say(
             "enfold: no request of the agent came through; see its page in the documentation "
             "(enfold doctor checks the setup)"
         )
-        return
-    where = server.address if server.is_reused else "enfold sessions"
-    say(f"enfold: {figures}; details: {where}")
 
 
 def _print_launch(

@@ -260,16 +260,11 @@ async def condense_case(case: Case, way: Method, strategy: Strategy | None) -> C
     except CompressionError as error:
         whole = _view(case, case.messages, before, before, perf_counter() - started)
         return replace(whole, failure=str(error))
-    rendered = wire.render(case.conversation)
-    made = _view(
-        case,
-        wire.parse(done.messages, case.conversation.dialect).messages,
-        before,
-        done.report.tokens_after,
-        done.report.seconds,
-    )
-    restored = stateless.restore(done.messages, done.ledger) == rendered
-    return replace(made, is_restored=restored, cost=done.report.cost)
+    report = done.report
+    shown = wire.parse(done.messages, case.conversation.dialect).messages
+    made = _view(case, shown, before, report.tokens_after, report.seconds)
+    restored = stateless.restore(done.messages, done.ledger) == wire.render(case.conversation)
+    return replace(made, is_restored=restored, cost=report.cost)
 
 
 def _newest(case: Case, way: Method) -> CondensedCase:
@@ -292,14 +287,9 @@ def _view(
     case: Case, messages: tuple[Message, ...], before: int, after: int, seconds: float
 ) -> CondensedCase:
     found = make_receipt(case.messages, messages).total
+    whole = _orphans(messages) <= _orphans(case.messages)
     return CondensedCase(
-        messages,
-        before,
-        after,
-        seconds,
-        found,
-        is_restored=None,
-        pairs_are_whole=_orphans(messages) <= _orphans(case.messages),
+        messages, before, after, seconds, found, is_restored=None, pairs_are_whole=whole
     )
 
 
@@ -483,27 +473,31 @@ async def measure_decay(engine: Engine, case: Case, strategy: str, budget: float
         return None
     early = (each for each in case.probes if each.evidence and max(each.evidence) < len(parts[0]))
     early_case = replace(case, probes=tuple(early))
-    kept = _KeptItems((), ())
+    items: Sequence[str] = ()
+    quotations: Sequence[str] = ()
     shares: list[tuple[float, float]] = []
     found: list[Evidence] = []
     async for session, view in _compressed(engine, case, parts, strategy, budget):
         if not shares:
-            kept = _kept(parts[0], view)
-        if kept.total < FEWEST:
+            items, quotations = _kept(parts[0], view)
+        total = len(items) + len(quotations)
+        if total < FEWEST:
             return None
-        missing = kept.missing(view)
+        exact, shown = ViewText(view), TextIndex(text_of(message.parts) for message in view)
+        missing = [item for item in items if not exact.contains(item)]
+        missing += [words for words in quotations if not shown.has_words(words)]
         lost = 0
         for words in missing:
             answer = await recall_found(session, f'"{words}"', max_tokens=_SEARCH_TOKENS)
             lost += not any(words in " ".join(each.text.split()) for each in answer.passages)
-        shares.append((1 - len(missing) / kept.total, 1 - lost / kept.total))
+        shares.append((1 - len(missing) / total, 1 - lost / total))
         if len(shares) in (1, len(parts)) and (
             there := await measure_evidence(early_case, view, session)
         ):
             found.append(there)
     in_view, reachable = zip(*shares, strict=True)
     of_questions = (found[0], found[-1]) if found else None
-    return Decay(len(kept.items), len(kept.quotations), in_view, reachable, of_questions)
+    return Decay(len(items), len(quotations), in_view, reachable, of_questions)
 
 
 async def measure_rules(
@@ -525,7 +519,7 @@ async def measure_rules(
     case = replace(case, id=f"{case.id} rules")
     shares: list[float] = []
     async for _, view in _compressed(engine, case, [first, *parts[1:]], strategy, budget):
-        shown = TextIndex(map(_text, view))
+        shown = TextIndex(text_of(message.parts) for message in view)
         shares.append(sum(map(shown.has_words, rules)) / len(rules))
     return tuple(shares)
 
@@ -561,40 +555,16 @@ def _parts(messages: Sequence[Message]) -> list[Sequence[Message]]:
     return [messages[start:end] for start, end in zip(cuts, ends, strict=True) if end > start]
 
 
-@dataclass(frozen=True, slots=True)
-class _KeptItems:
-    """Items and quotations of summarized messages that a view kept."""
-
-    items: Sequence[str]
-    quotations: Sequence[str]
-
-    @property
-    def total(self) -> int:
-        return len(self.items) + len(self.quotations)
-
-    def missing(self, view: Sequence[Message]) -> list[str]:
-        """Return those that a later view lacks."""
-        exact, quoted = ViewText(view), TextIndex(map(_text, view))
-        return [
-            *(item for item in self.items if not exact.contains(item)),
-            *(words for words in self.quotations if not quoted.has_words(words)),
-        ]
-
-
-def _kept(summarized: Sequence[Message], view: Sequence[Message]) -> _KeptItems:
-    """Return the content that a view keeps of messages that are no longer in it."""
-    standing = set(map(_text, view))
-    gone = [message for message in summarized if _text(message) not in standing]
+def _kept(
+    summarized: Sequence[Message], view: Sequence[Message]
+) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the items and the quotations that a view keeps of messages no longer in it."""
+    standing = {text_of(message.parts) for message in view}
+    gone = [message for message in summarized if text_of(message.parts) not in standing]
     shown = TextIndex(standing)
     quoted = (quotation(message, shown) for message in gone)
-    return _KeptItems(
-        [item for _, item in make_receipt(gone, view).with_fate("kept")],
-        list(dict.fromkeys(words for words in quoted if words)),
-    )
-
-
-def _text(message: Message) -> str:
-    return text_of(message.parts)
+    items = [item for _, item in make_receipt(gone, view).with_fate("kept")]
+    return items, list(dict.fromkeys(words for words in quoted if words))
 
 
 MARKS = {"RIGHT": 1.0, "PARTLY": 0.5, "WRONG": 0.0}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 from time import perf_counter
@@ -50,10 +50,6 @@ class Metric:
     over: int
     """Number of conversations, messages or requests in the mean."""
 
-    def as_json(self) -> dict[str, Any]:
-        """For programs."""
-        return asdict(self)
-
 
 def metrics(
     paths: Sequence[Path], *, least: int = LONG, on_progress: Callable[[str], object] = str
@@ -66,20 +62,18 @@ def metrics(
     cases = [case for case in found if _tokens(case) >= least]
     on_progress("counting")
     accuracy = _accuracy(paths)
-    on_progress("condensing")
-    return asyncio.run(_condensed(cases, accuracy, on_progress))
 
+    async def condense() -> list[Metric]:
+        on_progress("condensing")
+        views = [await _view(case, "native", 0.1) for case in cases]
+        ratios = [view.tokens_before / max(1, view.tokens_after) for view in views]
+        ratio = _mean("compression ratio", "10 : 1", ratios, lambda value: f"{value:.1f} : 1")
+        users = await _users(cases)
+        on_progress("automatic compressions")
+        success, overhead = await _automatic(cases)
+        return [accuracy, ratio, *users, overhead, _profiles(cases), success]
 
-async def _condensed(
-    cases: Sequence[Case], accuracy: Metric, on_progress: Callable[[str], object]
-) -> list[Metric]:
-    views = [await _view(case, "native", 0.1) for case in cases]
-    ratios = [view.tokens_before / max(1, view.tokens_after) for view in views]
-    ratio = _mean("compression ratio", "10 : 1", ratios, lambda value: f"{value:.1f} : 1")
-    users = await _users(cases)
-    on_progress("automatic compressions")
-    success, overhead = await _automatic(cases)
-    return [accuracy, ratio, *users, overhead, _profiles(cases), success]
+    return asyncio.run(condense())
 
 
 def _tokens(case: Case) -> int:
@@ -175,21 +169,15 @@ async def _automatic(cases: Sequence[Case]) -> tuple[Metric, Metric]:
 
 def _profiles(cases: Sequence[Case]) -> Metric:
     """Return the cost saved by a cheaper condensing model."""
-    figures = Figures(
-        sum(map(_tokens, cases)),
-        sum(_tokens(case) // 10 for case in cases),
-        calls=max(1, len(cases)),
-    )
+    tokens = [_tokens(case) for case in cases]
+    figures = Figures(sum(tokens), sum(each // 10 for each in tokens), calls=max(1, len(cases)))
     candidates = [Candidate.of(name, name) for name in (DEAR_MODEL, CHEAP_MODEL)]
-    cheap = next(
-        each for each in compare(figures, candidates, DEAR_MODEL) if each.name == CHEAP_MODEL
-    )
-    name, goal = "condensing cost saved through a profile", "90 %"
-    if cheap.share is None:
-        return Metric(name, goal, None, "unknown: a price is not known", len(cases))
-    return Metric(
-        name, goal, cheap.share, f"{cheap.share:.0%}, {CHEAP_MODEL} for {DEAR_MODEL}", len(cases)
-    )
+    offers = compare(figures, candidates, DEAR_MODEL)
+    share = next(each.share for each in offers if each.name == CHEAP_MODEL)
+    shown = "unknown: a price is not known"
+    if share is not None:
+        shown = f"{share:.0%}, {CHEAP_MODEL} for {DEAR_MODEL}"
+    return Metric("condensing cost saved through a profile", "90 %", share, shown, len(cases))
 
 
 def _percent(value: float) -> str:

@@ -69,9 +69,9 @@ class MethodSummary:
         """The share that is still reachable after all compressions of the chains."""
         return self.decay_reachable[-1] if self.decay_reachable else None
 
-    def as_json(self) -> dict[str, Any]:
-        """For programs."""
-        return asdict(self)
+    def reachable_by(self, rule: str) -> float | None:
+        """Return the share of the evidence that is reachable by a rule."""
+        return self.by_rule[rule].reachable if rule in self.by_rule else None
 
 
 def summaries(outcomes: Sequence[CaseResult]) -> list[MethodSummary]:
@@ -89,7 +89,7 @@ def summaries(outcomes: Sequence[CaseResult]) -> list[MethodSummary]:
 def as_json(outcomes: Sequence[CaseResult]) -> dict[str, Any]:
     """All figures: the means, and case by case."""
     return {
-        "summaries": [each.as_json() for each in summaries(outcomes)],
+        "summaries": [asdict(each) for each in summaries(outcomes)],
         "cases": [asdict(each) for each in outcomes],
     }
 
@@ -130,15 +130,15 @@ def _summary(way: Method, half: str, outcomes: Sequence[CaseResult]) -> MethodSu
         pairs_whole=mean(each.pairs_are_whole for each in outcomes),
         sending_saved=mean(each.sending.saved for each in outcomes),
         chains=len(chains),
-        decay_in_view=_by_step([each.in_view for each in chains]),
-        decay_reachable=_by_step([each.reachable for each in chains]),
+        decay_in_view=_by_step(each.in_view for each in chains),
+        decay_reachable=_by_step(each.reachable for each in chains),
         evidence_of_first_third=(
             _by_rule(first for first, _ in at_both_ends),
             _by_rule(last for _, last in at_both_ends),
         ),
         answers=fmean(*zip(*marked, strict=True)) if marked else None,
         unmarked=sum(each.unmarked for each in answered),
-        rules=_by_step([each.rules for each in outcomes if each.rules is not None]),
+        rules=_by_step(each.rules for each in outcomes if each.rules is not None),
     )
 
 
@@ -162,13 +162,8 @@ def _mean(values: Sequence[float]) -> float | None:
     return mean(values) if values else None
 
 
-def _by_step(chains: Sequence[Sequence[float]]) -> tuple[float, ...]:
+def _by_step(chains: Iterable[Sequence[float]]) -> tuple[float, ...]:
     return tuple(mean(step) for step in zip(*chains, strict=True))
-
-
-def _shown_reachable(each: MethodSummary, rule: str) -> str:
-    reach = each.by_rule.get(rule)
-    return shown_share(reach.reachable if reach else None)
 
 
 COLUMNS: Mapping[str, Callable[[MethodSummary], str]] = {
@@ -179,8 +174,8 @@ COLUMNS: Mapping[str, Callable[[MethodSummary], str]] = {
     "in view": lambda each: shown_share(each.in_view),
     "by search": lambda each: shown_share(each.by_search),
     "reachable": lambda each: shown_share(each.reachable),
-    "25 words": lambda each: _shown_reachable(each, ROW),
-    "answer": lambda each: _shown_reachable(each, ANSWER),
+    "25 words": lambda each: shown_share(each.reachable_by(ROW)),
+    "answer": lambda each: shown_share(each.reachable_by(ANSWER)),
     "items": lambda each: shown_share(each.items_kept),
     "users": lambda each: shown_share(each.users_kept),
     "typed": lambda each: shown_share(each.typed_kept),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeAlias
 
-from enfold.engine import Engine, Session
+from enfold.engine import Session
 from enfold.evaluation import cases
 from enfold.evaluation.cases import HALVES, Case, Half, halves
 from enfold.evaluation.measures import (
@@ -174,20 +174,14 @@ async def _measure_file(
                 if judge is not None:
                     outcome = replace(outcome, answered=await mark_answers(case, view, judge))
                 if plan.chained and strategy is not None:
-                    outcome = await _chained(engine, outcome, case, plan.rules)
+                    chain = (engine, case, way.strategy, way.budget)
+                    outcome = replace(outcome, decay=await measure_decay(*chain))
+                    if plan.rules:
+                        rules = await measure_rules(*chain, plan.rules)
+                        outcome = replace(outcome, rules=rules)
                 found.append(outcome)
             on_progress(case.id)
     return found
-
-
-async def _chained(
-    engine: Engine, outcome: CaseResult, case: Case, rules: Sequence[str]
-) -> CaseResult:
-    """Return the outcome with the figures of ten compressions in a row."""
-    chain = (engine, case, outcome.way.strategy, outcome.way.budget)
-    decay = await measure_decay(*chain)
-    kept = await measure_rules(*chain, rules) if rules else None
-    return replace(outcome, decay=decay, rules=kept)
 
 
 async def _outcome(
