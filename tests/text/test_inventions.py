@@ -143,3 +143,24 @@ def test_an_item_is_found_in_any_part_of_a_long_source() -> None:
     summary = "ABC-1234 is open, 98765 rows are left; ABC-1235 and 4321 came later."
     assert source.literal({"ABC-1234", "98765", "4321", '"are"'}) == {"ABC-1234", "98765", '"are"'}
     assert find_inventions(summary, source) == (("identifier", "ABC-1235"), ("number", "4321"))
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("set rel-model=3 in --col_lib/", "It sets relModel and COL_LIB."),
+        ("ran **build_all**: ok", "It ran BuildAll and build-all."),
+        ("see (lib:parse_Table)", "It is `parseTable` or PARSE-TABLE."),
+        ("überMenge_neu.txt", "It is überMenge-Neu.txt."),
+    ],
+)
+def test_letters_and_digits_of_a_token_are_enough(source: str, text: str) -> None:
+    assert find_inventions(text, SourceText([source])) == ()
+    assert find_inventions(text, SourceText([source.replace("l", "lx").replace("M", "Mx")])) != ()
+
+
+def test_a_quotation_may_go_across_texts_and_leave_words_out() -> None:
+    source = SourceText(["Never push to main", "before the nightly build has passed, please."])
+    text = 'She wrote: "never push to main, before the nightly build really has passed please".'
+    assert find_inventions(text, source) == ()
+    assert find_inventions(text.replace("nightly build", "monthly party"), source) != ()

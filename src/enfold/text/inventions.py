@@ -10,8 +10,10 @@ words.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from functools import cached_property
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property, partial
+from itertools import accumulate, chain
 from typing import Literal, TypeAlias
 
 from enfold.text.grammar import ItemClass, items_in_token, plain_kind, tokens_of
@@ -28,6 +30,8 @@ MAX_COUNT = 20
 _QUOTES = "“”„«»‟"
 _TOKEN = re.compile(r"[^\s\"'`,;(){}\[\]<>|“”‘’«»…→]+")
 _EDGES = ".:!?*-_=+~^&%"
+_PART_BORDERS = "/.:=#@"
+"""Marks between the parts of a token."""
 _NUMBER = re.compile(r"\d[\d.,:_'\u00a0\u202f]*\d|\d")
 _SPACED_NUMBER = re.compile(r"(?<![\d.,])\d{1,3}(?: \d{3})+(?![\d.,]\d|\d)")
 _DECIMAL = re.compile(r"\d+[.,]\d+")
@@ -81,6 +85,10 @@ _UNIT_AFTER = 14
 _HEX = re.compile(r"[0-9a-f]{7,40}")
 _SCHEME = re.compile(r"^[a-z][a-z0-9+.-]*://(?:www\.)?|^www\.")
 _SQUASHED = re.compile(r"[\W_]+")
+_INNER_MARKS = re.compile(r"(?:[^\w\s\"'`,;(){}\[\]<>|“”‘’«»…→]|_)+")
+"""Characters of tokens that are no letters and no digits."""
+_WITHOUT_INNER_MARKS = dict.fromkeys(code for code in range(128) if _INNER_MARKS.match(chr(code)))
+"""The same of ASCII, for `str.translate`."""
 _TICKET = (
     r"(?:[#/№_=-]|(?<![^\W\d_])(?:pr|issue|ticket|bug|task|order|invoice|build|no|nr)\W{{1,2}}"
     r"|[^\W\d_]\W{{1,2}}(?=\d+(?!\w| [^\W\d_])))0*{}(?![\w%]|[.,:]\d)"
@@ -123,8 +131,10 @@ _MIN_SAME_LETTERS = 0.4
 """The share of a quotation's letters that the source has, in scripts without spaces."""
 
 
-_BLOCK = 1 << 18
+_BLOCK = 1 << 16
 """Characters of the texts that are searched at once."""
+_MOST_BLOCKS = 128
+"""Blocks that are kept in memory, to be searched again."""
 
 
 class SourceText:
@@ -132,20 +142,43 @@ class SourceText:
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._texts = list(texts)
+        self._blocks: dict[int, str] = {}
 
     def literal(self, items: Iterable[str]) -> set[str]:
-        """Return the items that a text has as they are, without a copy of all texts."""
-        found, left = set[str](), set(items)
-        at = 0
-        while left and at < len(self._texts):
-            end, size = at, 0
-            while end < len(self._texts) and size < _BLOCK:
-                size += len(self._texts[end])
-                end += 1
-            block = _with_plain_quotes("\n".join(self._texts[at:end]))
-            found.update(item for item in left if _has_literally(block, item))
-            left -= found
-            at = end
+        """Return the items that a text has as they are, without a copy of all texts.
+
+        A summary usually follows the order of its source. So each item is looked for where the
+        item before it was found, then after that place, then before it.
+        """
+        found = set[str]()
+        place, blocks = 0, len(self._borders) - 1
+        for item in dict.fromkeys(items):
+            for number in chain(range(place, blocks), range(place)):
+                if _has_literally(self._block(number), item):
+                    found.add(item)
+                    place = number
+                    break
+        return found
+
+    @cached_property
+    def _borders(self) -> list[int]:
+        """The indexes of the texts that begin a block, and the number of texts."""
+        ends = list(accumulate(map(len, self._texts)))
+        borders, end = [0], 0
+        while borders[-1] < len(ends):
+            border = min(bisect_left(ends, end + _BLOCK) + 1, len(ends))
+            borders.append(border)
+            end = ends[border - 1]
+        return borders
+
+    def _block(self, number: int) -> str:
+        """Return the texts of a block, as `_text` has them."""
+        found = self._blocks.get(number)
+        if found is None:
+            first, end = self._borders[number : number + 2]
+            found = _with_plain_quotes("\n".join(self._texts[first:end]))
+            if number < _MOST_BLOCKS:
+                self._blocks[number] = found
         return found
 
     @cached_property
@@ -157,24 +190,33 @@ class SourceText:
         return self._text.lower()
 
     @cached_property
-    def _tokens(self) -> frozenset[str]:
-        """The tokens in lower case, with and without the punctuation around them."""
-        found = set(_TOKEN.findall(self._lower))
-        return frozenset(found | {token.strip(_EDGES) for token in found})
-
-    @cached_property
     def _letters(self) -> frozenset[str]:
         return frozenset(self._lower)
 
     @cached_property
-    def _squashed(self) -> frozenset[str]:
-        """The letters and digits of the tokens and of their parts: `maxRetries`, `MAX_RETRIES`."""
-        found: set[str] = set()
-        for token in self._tokens:
-            found.add(_SQUASHED.sub("", token))
-            found.update(part for part in re.split(r"[/.:=#@]", token) if part)
-        found.update(_SQUASHED.sub("", part) for part in tuple(found))
-        return frozenset(found)
+    def _lines(self) -> tuple[str, str]:
+        """The lines in lower case: those of ASCII, and the others."""
+        if self._lower.isascii():
+            return self._lower, ""
+        lines = self._lower.split("\n")
+        others = [line for line in lines if not line.isascii()]
+        return "\n".join(filter(str.isascii, lines)), "\n".join(others)
+
+    @cached_property
+    def _squashed(self) -> tuple[str, ...]:
+        """The lines with only the letters and digits of tokens, and of the parts of tokens."""
+        return tuple(
+            text.translate(_WITHOUT_INNER_MARKS) if text.isascii() else _INNER_MARKS.sub("", text)
+            for lines in self._lines
+            for text in (lines, _with_spaces(lines, _PART_BORDERS))
+        )
+
+    @cached_property
+    def _has_bare_marks(self) -> bool:
+        """True if a token, or a part of one, has no letters and no digits."""
+        tokens = (match[0] for match in _TOKEN.finditer(self._lower))
+        parts = (part for token in tokens for part in (token, *_parts_of(token)))
+        return any(not _SQUASHED.sub("", part) for part in parts)
 
     @cached_property
     def _numbers(self) -> frozenset[str]:
@@ -209,20 +251,13 @@ class SourceText:
         return frozenset(self._words)
 
     @cached_property
-    def _runs(self) -> dict[int, frozenset[int]]:
-        """The hashes of all runs of words, by the number of words."""
-        return {length: frozenset(_runs_of(self._words, length)) for length in _RUNS}
-
-    @cached_property
     def _word_line(self) -> str:
         return f" {' '.join(self._words)} "
 
-    def has(self, kind: ItemClass, item: str) -> bool:
-        """Return True if the source has the item, in any form that an honest writer may give it."""
-        if _has_literally(self._text, item):
-            return True
+    def has_form(self, kind: ItemClass, item: str) -> bool:
+        """Return True if the source has the item in another form that an honest writer may use."""
         lower = item.lower()
-        if lower in self._lower and (self._has_literally(lower) or lower in self._tokens):
+        if self._has_literally(lower) or _has_token(self._lower, lower):
             return True
         if kind == "number":
             return self._has_number(item)
@@ -301,37 +336,57 @@ class SourceText:
     def _has_identifier(self, lower: str) -> bool:
         number = lower.strip("#$@-")
         if number.isdigit():  # #96 is no part of 1965, and not `96 files`
+            if number not in self._lower:
+                return False
             return re.search(_TICKET.format(number), self._lower) is not None
-        if _SQUASHED.sub("", lower) in self._squashed:
+        if self._has_squashed(lower):
             return True
         version = _VERSION.fullmatch(lower)
         if version:
             return self._has_literally(version[1]) or self._has_literally(f"v{version[1]}")
         if _HEX.fullmatch(lower):
-            return any(each.startswith(lower) for each in self._hashes)
+            return lower in self._lower and any(each.startswith(lower) for each in self._hashes)
         parts = [part for part in re.split(r"[.:/@=]+", lower.strip("#$@-")) if part]
         return len(parts) > 1 and all(
-            self._has_literally(part) or _SQUASHED.sub("", part) in self._squashed for part in parts
+            self._has_literally(part) or self._has_squashed(part) for part in parts
         )
+
+    def _has_squashed(self, lower: str) -> bool:
+        """Return True if a token or a part of one has these letters and digits.
+
+        `maxRetries` and `MAX_RETRIES` have the same.
+        """
+        squashed = _SQUASHED.sub("", lower)
+        if not squashed:
+            return self._has_bare_marks
+        return any(_has_between_borders(text, squashed) for text in self._squashed)
 
     def has_language_of(self, words: list[str]) -> bool:
         """Return True if most of these words occur in the source, so that nothing is translated."""
         shared = sum(word in self._vocabulary for word in words)
         return shared >= _MIN_OWN_WORDS * max(1, len(words))
 
-    def has_quotation(self, quotation: str, *, may_translate: bool = True) -> bool:
+    def has_quotation(self, quotation: str, other_words: Callable[[], list[str]]) -> bool:
         """Return True if the source has most runs of words of each part of a quotation.
 
-        Where the author may have translated, a quotation in another language is not examined.
+        `other_words` returns the other words of the text that quotes. If they are in another
+        language than the source, the author may have translated. Then a quotation in another
+        language is not examined.
         """
         for part in re.split(r"…|\.\.\.|\[[^\]]*\]", quotation):
             words = texts_of_terms(part)
             if len(words) < _MIN_QUOTED_WORDS:
                 continue
-            is_examined = not may_translate or self._may_be_quoted(words)
-            if is_examined and not self._has_run_of(words):
+            if self._has_words_of(part) or self._has_run_of(words):
+                continue
+            if self._may_be_quoted(words) or self.has_language_of(other_words()):
                 return False
         return True
+
+    def _has_words_of(self, part: str) -> bool:
+        """Return True if a text has the part of a quotation literally, as whole words."""
+        blocks = map(self._block, range(len(self._borders) - 1))
+        return any(_has_words_of(block, part) for block in blocks)
 
     def _may_be_quoted(self, words: list[str]) -> bool:
         """Return False if the source is in another language, so that only a translation is."""
@@ -348,16 +403,16 @@ class SourceText:
         length = _RUNS[1] if is_paired else _RUNS[0]
         if len(words) < length:
             return f" {' '.join(words)} " in self._word_line
-        covered: set[int] = set()
-        for start, run in enumerate(_runs_of(words, length)):
-            if run in self._runs[length]:
-                covered.update(range(start, start + length))
-        return len(covered) >= _MIN_SHARED * len(words)
-
-
-def _runs_of(words: list[str], length: int) -> Iterator[int]:
-    """Yield the hash of every run of this many words."""
-    return map(hash, zip(*(words[at:] for at in range(length)), strict=False))
+        covered = end = 0
+        needed = _MIN_SHARED * len(words)
+        for start in range(len(words) - length + 1):
+            if f" {' '.join(words[start : start + length])} " in self._word_line:
+                covered += start + length - max(start, end)
+                end = start + length
+            possible = covered + len(words) - max(start + 1, end)
+            if covered >= needed or possible < needed:
+                break
+        return covered >= needed
 
 
 _UNITS = (
@@ -404,13 +459,18 @@ def find_inventions(text: str, source: SourceText) -> tuple[Invention, ...]:
     ]
     numbers = dict.fromkeys(_LONG_INTEGER.findall(plain))
     # Nearly all items are written as in the source, so other forms are rarely looked for.
-    literal = source.literal({*(item for _, item in examined), *numbers})
+    wanted = {*(item for _, item in examined), *numbers}
+    literal = source.literal(sorted(wanted, key=plain.find))
     for kind, item in examined:
-        if item not in literal and not source.has(kind, item):
+        if item not in literal and not source.has_form(kind, item):
             found[kind, item] = None
     covered = " ".join(item for _, item in found)
     for number in numbers:
-        if number not in covered and number not in literal and not source.has("number", number):
+        if (
+            number not in covered
+            and number not in literal
+            and not source.has_form("number", number)
+        ):
             found["number", number] = None
     found.update((("quotation", each), None) for each in _invented_quotations(text, source))
     return tuple(found)
@@ -430,9 +490,8 @@ def _names_like_code(text: str) -> Iterator[str]:
 def _invented_quotations(text: str, source: SourceText) -> Iterator[str]:
     """Yield the quotations of a text that its source does not have."""
     for quotation in quotations(text):
-        other_words = texts_of_terms(text.replace(quotation, " "))
-        may_translate = not source.has_language_of(other_words)
-        if not source.has_quotation(quotation, may_translate=may_translate):
+        other_words = partial(texts_of_terms, text.replace(quotation, " "))
+        if not source.has_quotation(quotation, other_words):
             yield quotation
 
 
@@ -470,6 +529,64 @@ def _has_literally(text: str, item: str) -> bool:
             return True
         start = text.find(item, start + 1)
     return False
+
+
+def _has_token(text: str, token: str) -> bool:
+    """Return True if the text has the token, with or without the punctuation around it."""
+    if not _TOKEN.fullmatch(token):
+        return False
+    is_bare = token == token.strip(_EDGES)
+    start = text.find(token)
+    while start >= 0:
+        before, after = start, start + len(token)
+        while is_bare and before and text[before - 1] in _EDGES:
+            before -= 1
+        while is_bare and after < len(text) and text[after] in _EDGES:
+            after += 1
+        begins_inside = before and _TOKEN.match(text, before - 1)
+        if not begins_inside and not _TOKEN.match(text, after):
+            return True
+        start = text.find(token, start + 1)
+    return False
+
+
+def _has_between_borders(text: str, word: str) -> bool:
+    """Return True if the text has the word, and no letter or digit next to it."""
+    start = text.find(word)
+    while start >= 0:
+        end = start + len(word)
+        if not text[max(0, start - 1) : start].isalnum() and not text[end : end + 1].isalnum():
+            return True
+        start = text.find(word, start + 1)
+    return False
+
+
+def _has_words_of(text: str, part: str) -> bool:
+    """Return True if the text has the part literally, between borders of words."""
+    start = text.find(part)
+    while start >= 0:
+        end = start + len(part)
+        begins = _is_border(text[max(0, start - 1) : start], part[0])
+        if begins and _is_border(part[-1], text[end : end + 1]):
+            return True
+        start = text.find(part, start + 1)
+    return False
+
+
+def _is_border(before: str, after: str) -> bool:
+    """Return True if a word ends or begins between two characters, of which one may be missing."""
+    return any(each.isascii() and not each.isalnum() for each in (before, after))
+
+
+def _parts_of(token: str) -> list[str]:
+    return [part for part in re.split(f"[{_PART_BORDERS}]", token) if part]
+
+
+def _with_spaces(text: str, marks: str) -> str:
+    """Return the text with a space for each of the marks."""
+    for mark in marks:
+        text = text.replace(mark, " ")
+    return text
 
 
 def _continues(around: str, inner: str) -> bool:
