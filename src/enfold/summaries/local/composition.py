@@ -34,6 +34,7 @@ from enfold.summaries.local.units import (
     Origin,
     SummaryUnit,
     UnitDraft,
+    correction_topics,
     draft_conversation,
     read,
     read_drafts,
@@ -442,9 +443,11 @@ def gather_material(request: SummaryRequest, tokenizer: Tokenizer) -> Material:
     units = [*earlier, *read_drafts(drafts, chosen, lexicon)]
     units = [unit for unit in units if unit.concepts] or units
     units += _state_units(state, request.messages, place, lexicon, worths)
+    topics = correction_topics(units, lexicon)
+    del lexicon
     last = len(request.messages) - 1
     units = mark_open(units, None if request.recent else last)
-    obsolete = replaced(units, lexicon) | dict.fromkeys(settled(units), SETTLED)
+    obsolete = replaced(units, topics) | dict.fromkeys(settled(units), SETTLED)
     factors = unit_factors(units, lengths, request.style)
     for index, age in enumerate(ages(units)):
         if age or index in obsolete:
@@ -504,16 +507,24 @@ def _people(earlier: Iterable[SummaryUnit], messages: Iterable[Message]) -> tupl
     return tuple(names) if len(names) >= _MEETING else ()
 
 
+_COUNTED_AT_ONCE = 4_096
+"""Units. The texts and counts of all units at once would be held several times."""
+
+
 def _costs(units: list[SummaryUnit], tokenizer: Tokenizer) -> list[UnitCost]:
     speakers = sorted({unit.origin.speaker for unit in units})
     labels = [f"- {speaker}: \n" if speaker else "- \n" for speaker in speakers]
-    counts = tokenizer.count_many([*labels, *(unit.text for unit in units)])
-    lines = dict(zip(speakers, counts, strict=False))
-    texts = counts[len(speakers) :]
+    lines = dict(zip(speakers, tokenizer.count_many(labels), strict=True))
     # Most units have the cost of another one, whose value they share.
     equal: dict[tuple[int, int], UnitCost] = {}
-    costs = (UnitCost(text, lines[u.origin.speaker]) for text, u in zip(texts, units, strict=True))
-    return [equal.setdefault(cost, cost) for cost in costs]
+    costs: list[UnitCost] = []
+    for at in range(0, len(units), _COUNTED_AT_ONCE):
+        some = units[at : at + _COUNTED_AT_ONCE]
+        counts = tokenizer.count_many([unit.text for unit in some])
+        for tokens, unit in zip(counts, some, strict=True):
+            cost = UnitCost(tokens, lines[unit.origin.speaker])
+            costs.append(equal.setdefault(cost, cost))
+    return costs
 
 
 # The index of exact items

@@ -15,6 +15,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
+from itertools import compress, islice
 from typing import NamedTuple
 
 from enfold.messages import Role
@@ -144,29 +145,52 @@ def promising_drafts(
     most = _MIN_READ + int(_READ_PER_TOKEN * limit)
     if len(drafts) <= most:
         return range(len(drafts))
+    ranks = _draft_ranks(drafts, worths, lexicon)
+    first = next((draft.origin.message for draft in drafts if draft.origin.role == "user"), 0)
+    last = max(draft.origin.message for draft in drafts)
+    ends = (
+        index
+        for index, draft in enumerate(drafts)
+        if draft.origin.message == first or draft.origin.message > last - _LAST_MESSAGES
+    )
+    chosen = _highest(ranks, most)
+    for index in islice(ends, _MIN_READ):
+        chosen[index] = True
+    return array("I", compress(range(len(drafts)), chosen))
+
+
+def _draft_ranks(
+    drafts: Sequence[UnitDraft], worths: Mapping[str, float], lexicon: Lexicon
+) -> array[float]:
+    """Return the rank of each draft: its worth for its length."""
     token_worths = {
         raw: sum([worths.get(concept, 0.0) for concept in token.concepts])
         for raw, token in lexicon.items()
     }
     worth_of = token_worths.__getitem__
-    ranks = [
-        sum(map(worth_of, draft.text.split()))
-        * _FORM_FACTORS[draft.form]
-        / (len(draft.text) + _LINE_LENGTH) ** _LENGTH_POWER
-        for draft in drafts
-    ]
+    ranks = array(
+        "d",
+        (
+            sum(map(worth_of, draft.text.split()))
+            * _FORM_FACTORS[draft.form]
+            / (len(draft.text) + _LINE_LENGTH) ** _LENGTH_POWER
+            for draft in drafts
+        ),
+    )
     if all(draft.origin.speaker in UNNAMED for draft in drafts):
         for index, draft in enumerate(drafts):
             ranks[index] *= _ROLE_FACTORS[draft.origin.role]
-    best = heapq.nlargest(most, range(len(drafts)), key=ranks.__getitem__)
-    first = next((draft.origin.message for draft in drafts if draft.origin.role == "user"), 0)
-    last = max(draft.origin.message for draft in drafts)
-    ends = [
-        index
-        for index, draft in enumerate(drafts)
-        if draft.origin.message == first or draft.origin.message > last - _LAST_MESSAGES
-    ]
-    return sorted({*best, *ends[:_MIN_READ]})
+    return ranks
+
+
+def _highest(ranks: Sequence[float], number: int) -> bytearray:
+    """Return a flag for each rank: 1 for the highest. Of equal ranks those before the others."""
+    threshold = sorted(ranks)[-number]
+    flags = bytearray(rank > threshold for rank in ranks)
+    equal = (index for index, rank in enumerate(ranks) if rank == threshold)
+    for index in islice(equal, number - sum(flags)):
+        flags[index] = True
+    return flags
 
 
 def unit_factors(

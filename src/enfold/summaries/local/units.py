@@ -741,37 +741,46 @@ _MAX_TOPIC = 6
 """A word in more units does not show the subject of a sentence."""
 
 
-def replaced(units: Sequence[SummaryUnit], lexicon: Lexicon) -> dict[int, float]:
-    """Return the indexes of the units that a later correction replaces, with their factors."""
-    # A correction in the previous summary had its effect when it was new.
-    corrections = [
-        index
-        for index, unit in enumerate(units)
-        if unit.cues & Cue.CORRECTION and not unit.is_earlier
-    ]
+def correction_topics(units: Sequence[SummaryUnit], lexicon: Lexicon) -> dict[str, list[int]]:
+    """Return the words of corrections, each with the units that have it: a few more than usable."""
     topics: dict[str, list[int]] = {
         concept: []
-        for index in corrections
+        for index in _corrections(units)
         for concept in units[index].concepts
         if lexicon.kind(concept) in {"word", "capitalized"}
     }
     for index, unit in enumerate(units if topics else ()):
         for concept in topics.keys() & unit.concepts:
-            topics[concept].append(index)
+            if len(topics[concept]) <= _MAX_TOPIC:
+                topics[concept].append(index)
+    return topics
+
+
+def replaced(units: Sequence[SummaryUnit], topics: Mapping[str, Sequence[int]]) -> dict[int, float]:
+    """Return the indexes of the units that a later correction replaces, with their factors."""
     factors: dict[int, float] = {}
-    for index in corrections:
+    for index in _corrections(units):
         for other, shared in _same_subject(index, units, topics).items():
             factor = _factor_beside(units[other], units[index], shared)
             factors[other] = min(factor, factors.get(other, 1.0))
     return {index: factor for index, factor in factors.items() if factor < 1}
 
 
+def _corrections(units: Iterable[SummaryUnit]) -> list[int]:
+    # A correction in the previous summary had its effect when it was new.
+    return [
+        index
+        for index, unit in enumerate(units)
+        if unit.cues & Cue.CORRECTION and not unit.is_earlier
+    ]
+
+
 def _same_subject(
-    index: int, units: Sequence[SummaryUnit], topics: dict[str, list[int]]
+    index: int, units: Sequence[SummaryUnit], topics: Mapping[str, Sequence[int]]
 ) -> Counter[int]:
     """Return earlier statements, with the number of distinctive words they share with this one."""
     new = units[index]
-    found = (topics.get(concept, []) for concept in new.concepts)
+    found = (topics.get(concept, ()) for concept in new.concepts)
     return Counter(
         other
         for others in found
