@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from time import monotonic
 from typing import Any
 from uuid import uuid4
@@ -19,7 +20,7 @@ from uuid import uuid4
 from enfold import pipeline, wire
 from enfold.amounts import track_spending
 from enfold.condensation import Condensation, EditedMessage, Plan, SummarizedMessages
-from enfold.engine.state import SETTLED, VARIANT, message_of
+from enfold.engine.state import SETTLED, VARIANT, SettingsLevel, message_of, read_model
 from enfold.errors import (
     BlockedError,
     CompressionError,
@@ -201,25 +202,32 @@ async def _compress(
     events.emit(CompressionStarted(session.id, len(touched), tokens, name, automatic=automatic))
     step = "summarizing" if name == NATIVE else "condensing"
     events.emit(CompressionProgress(session.id, step, len(touched)))
-    request = replace(request, on_part=_part_reporter(events, session.id, step, len(touched)))
+    request = replace(
+        request,
+        on_part=_part_reporter(events, session.id, step, len(touched)),
+        parts=StoredParts(store, session.key),
+    )
     started_at = monotonic()
 
     async def record_failure(error: CompressionError) -> None:
         _log.warning("session %s: truncated, because no summary was made: %s", session.id, error)
         await store.write(catalog.add_failure, session.key, facts(error).code, automatic=True)
 
+    failed = partial(CompressionFailed, session.id, automatic=automatic)
     try:
         with track_spending() as spent:
-            answer = await _run_strategy(store, session.key, request, plan, record_failure)
-    except NoGainError as error:
+            answer = await pipeline.run_strategy(request, plan, record_failure)
+    except (NoGainError, UncompressibleError) as error:
+        # Another attempt with the same parts would end in the same way.
+        await store.write(snapshots.forget_parts, session.key)
         # A view that can be sent as it is never blocks a session.
-        if automatic and (request.allowed is None or before > request.allowed):
+        is_sendable = request.allowed is not None and before <= request.allowed
+        if isinstance(error, UncompressibleError) or (automatic and not is_sendable):
             raise
-        events.emit(_failed(session, facts(error).code, str(error), automatic=automatic))
+        events.emit(failed(facts(error).code, str(error), retryable=False))
         return Outcome("no_gain", before, before, warnings=(str(error),), cost=spent.total())
     except asyncio.CancelledError:
-        reason = "it was cancelled; nothing was changed"
-        events.emit(_failed(session, CANCELLED, reason, automatic=automatic))
+        events.emit(failed(CANCELLED, "it was cancelled; nothing was changed", retryable=True))
         raise
     events.emit(CompressionProgress(session.id, "recording", len(touched)))
     outcome = pipeline.make_outcome(request, plan, answer, seconds=monotonic() - started_at)
@@ -252,23 +260,6 @@ async def _record(
         share_across_branches=request.share_across_branches,
     )
     return replace(outcome, snapshot=draft.id, cutoff=draft.cutoff)
-
-
-async def _run_strategy(
-    store: Store,
-    session: SessionKey,
-    request: Request,
-    plan: Plan,
-    on_fallback: Callable[[CompressionError], Awaitable[None]],
-) -> Condensation:
-    """Return the accepted answer; if a summary fails, its finished parts are kept."""
-    request = replace(request, parts=StoredParts(store, session))
-    try:
-        return await pipeline.run_strategy(request, plan, on_fallback)
-    except (NoGainError, UncompressibleError):
-        # Another attempt with the same parts would end in the same way.
-        await store.write(snapshots.forget_parts, session)
-        raise
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,14 +314,6 @@ def _frees_too_little(request: Request, plan: Plan) -> bool:
     if not is_native or request.allowed is None or request.tokens_before > request.allowed:
         return False
     return request.tokens_before - plan.expected_tokens < pipeline.minimum_gain(request)
-
-
-def _failed(
-    session: SessionRecord, code: str, reason: str, *, automatic: bool
-) -> CompressionFailed:
-    """Return the event for a compression that ended without a result and without an error."""
-    is_cancelled = code == CANCELLED
-    return CompressionFailed(session.id, code, reason, is_cancelled, automatic)
 
 
 def _finished(session: SessionRecord, outcome: Outcome, *, automatic: bool) -> CompressionFinished:
@@ -572,18 +555,16 @@ async def report_failures(
     store: Store,
     events: Events,
     session: SessionRecord,
-    find_model: Callable[[], Awaitable[str]],
+    static_settings: Sequence[SettingsLevel],
     *,
     automatic: bool,
 ) -> AsyncIterator[None]:
-    """Log, emit and count compression errors raised inside the block, then let them pass.
-
-    `find_model` returns the model in force, for the log.
-    """
+    """Log, emit and count compression errors raised inside the block, then let them pass."""
     try:
         yield
     except (CompressionError, TokenCountError) as error:
         found = facts(error)
+        model, _ = await store.read(read_model, session.key, static_settings)
         # Ids, counts and the cause, never message text.
         _log.error(
             "compression failed: session=%s messages=%d tokens=%d model=%s code=%s automatic=%s "
@@ -591,7 +572,7 @@ async def report_failures(
             session.id,
             session.depth,
             session.tokens,
-            await find_model(),
+            model,
             found.code,
             automatic,
             error,

@@ -22,7 +22,6 @@ from enfold.engine.state import (
     SettingsLevel,
     drafts,
     effective_settings,
-    model_of,
     policy_of,
     threshold_of,
 )
@@ -317,7 +316,7 @@ def recognise_history(
     if session is None and sender.session is not None and history.ids:
         session = _linked_session(db, namespace, sender, history)
     settings, fields, _, _ = effective_settings(db, session, BY_CUTOFF, static_settings)
-    model = model_of(db, sender.model)
+    model = catalog.model_config(db, sender.model)
     threshold = threshold_of(fields, model, settings)
     if model is not None:
         model = model.within(settings.window).within(sender.window)

@@ -24,7 +24,6 @@ from enfold.engine.state import (
     KeepAmount,
     MessageInput,
     RecentState,
-    RecentView,
     SessionState,
     as_messages,
     check_changes,
@@ -202,12 +201,9 @@ class Session:
     def _report_failures(
         self, record: records.SessionRecord, *, automatic: bool
     ) -> AbstractAsyncContextManager[None]:
-        async def find_model() -> str:
-            static = self._engine.static_settings
-            return (await self._store.read(read_model, self.key, static))[0]
-
+        static = self._engine.static_settings
         return compression.report_failures(
-            self._store, self._events, record, find_model, automatic=automatic
+            self._store, self._events, record, static, automatic=automatic
         )
 
     async def prepare(
@@ -656,7 +652,7 @@ class Session:
         new = (*options.pending, options.system, *stored)
         view, decision = await count_async(read, new, model.tokenizer)
         if not without:
-            self._engine.recent_views.put(self.key, RecentView(state.rows, view))
+            self._engine.recent_views.put(self.key, state.rows, view)
         return _Decided(state, model, view, decision)
 
     async def _compress(

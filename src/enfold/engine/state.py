@@ -291,6 +291,8 @@ class RecentView:
 
     rows: ViewRows
     view: View
+    state: RecentState | None = None
+    """The state that the view is part of, if it need not be read again."""
 
     def first_of(self, rows: ViewRows, tokenizer: str) -> tuple[ShownMessage, ...]:
         """Return its messages if later rows begin with them, with the same counts; else none."""
@@ -341,7 +343,6 @@ class RecentViews:
 
     def __init__(self) -> None:
         self._views: dict[SessionKey, RecentView] = {}
-        self._states: dict[SessionKey, RecentState] = {}
         self._tokens = 0
 
     def get(self, key: SessionKey) -> RecentView | None:
@@ -350,24 +351,22 @@ class RecentViews:
 
     def state_of(self, key: SessionKey) -> RecentState | None:
         """Return the last state of a session that has a view here."""
-        return self._states.get(key)
+        recent = self._views.get(key)
+        return None if recent is None else recent.state
 
-    def put(self, key: SessionKey, recent: RecentView) -> None:
+    def put(self, key: SessionKey, rows: ViewRows, view: View) -> None:
         """Keep a view in place of the session's earlier one; the oldest views make room."""
+        state = self.state_of(key)
         self._drop(key)
-        self._views[key] = recent
-        self._tokens += recent.view.tokens
+        self._views[key] = RecentView(rows, view, state)
+        self._tokens += view.tokens
         while self._tokens > _RECENT_TOKENS or len(self._views) > _RECENT_VIEWS:
-            oldest = next(iter(self._views))
-            self._drop(oldest)
-            self._states.pop(oldest, None)
+            self._drop(next(iter(self._views)))
 
     def put_state(self, key: SessionKey, state: RecentState | None) -> None:
         """Keep the state of a session that has a view here."""
-        if state is not None and key in self._views:
-            self._states[key] = state
-        else:
-            self._states.pop(key, None)
+        if recent := self._views.get(key):
+            self._views[key] = replace(recent, state=state)
 
     def _drop(self, key: SessionKey) -> None:
         if dropped := self._views.pop(key, None):
@@ -427,7 +426,7 @@ def read_state(
     settings, fields, model_id, notes = effective_settings(
         db, sessions.get(db, key), call, static_settings
     )
-    stored = model_of(db, model_id)
+    stored = catalog.model_config(db, model_id)
     model = None if stored is None else stored.within(settings.window)
     return SessionState(
         rows=snapshots.view(
@@ -456,7 +455,7 @@ def read_model(
     """Return the model of a session, or of a new one, and its config, without reading the view."""
     session = None if key is None else sessions.get(db, key)
     _, _, model_id, _ = effective_settings(db, session, {}, static_settings)
-    return model_id, model_of(db, model_id)
+    return model_id, catalog.model_config(db, model_id)
 
 
 def read_settings(
@@ -536,11 +535,6 @@ def model_in(fields: Mapping[str, Any]) -> str | None:
     if "provider" in fields and "model" in fields:
         return f"{fields['provider']}:{fields['model']}"
     return None
-
-
-def model_of(db: Database, id: str) -> ModelConfig | None:
-    """Return the model's stored config, or None."""
-    return catalog.model_config(db, id)
 
 
 def decide_for(
@@ -654,7 +648,7 @@ def read_effective(
     """Return the threshold in force in a session, or in all sessions without their own."""
     record = None if session is None else sessions.get(db, session)
     settings, profile, model_id, _ = effective_settings(db, record, {}, static_settings)
-    model = (model_of(db, model_id) or detect(model_id)).within(settings.window)
+    model = (catalog.model_config(db, model_id) or detect(model_id)).within(settings.window)
     threshold = threshold_of(profile, model, settings)
     decision = decide(Load(0), model.limits, policy_of(settings, threshold))
     setting = "threshold" if settings.max_tokens is None else "max_tokens"
