@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from typing import Any
 
@@ -37,7 +36,7 @@ from enfold.server.failures import (
     status_response,
 )
 from enfold.server.feed import Feeds
-from enfold.settings import ServerSettings
+from enfold.settings import ServerSettings, installed_version
 
 ROUTERS = (
     sessions.router,
@@ -89,13 +88,10 @@ def api_routes() -> FastAPI:
         redoc_url=None,
         openapi_url=None,
         default_response_class=Json,
-        exception_handlers={
-            EnfoldError: _on_error,
-            RequestValidationError: _on_bad_request,
-            HTTPException: _on_status,
-            ClientDisconnect: _on_disconnect,
-            Exception: _on_unexpected_error,
-        },
+        exception_handlers=dict.fromkeys(
+            (EnfoldError, RequestValidationError, HTTPException, ClientDisconnect, Exception),
+            _on_error,
+        ),
     )
     for router in ROUTERS:
         api.include_router(router)
@@ -110,9 +106,9 @@ def describe_api() -> dict[str, Any]:
     """Return the OpenAPI description."""
     api = FastAPI(
         title="enfold",
-        version=_version(),
+        version=installed_version(),
         summary="Long conversations inside the model's window; nothing is lost.",
-        generate_unique_id_function=_operation_id,
+        generate_unique_id_function=lambda route: f"{(route.tags or ['api'])[0]}.{route.name}",
         responses=_ERRORS,
     )
     for router in ROUTERS:
@@ -134,38 +130,23 @@ async def docs_page() -> HTMLResponse:
     return HTMLResponse(text, headers={"content-security-policy": _DOCS_POLICY})
 
 
-def _operation_id(route: APIRoute) -> str:
-    """Return the operation's id, such as `sessions.list`."""
-    return f"{route.tags[0] if route.tags else 'api'}.{route.name}"
-
-
 async def _on_error(request: Request, error: Exception) -> Response:
-    if not isinstance(error, EnfoldError):
-        raise error
-    return error_response(error, request.scope)
-
-
-async def _on_bad_request(request: Request, error: Exception) -> Response:
-    if not isinstance(error, RequestValidationError):
-        raise error
-    return error_response(input_error(error.errors()), request.scope)
-
-
-async def _on_status(request: Request, error: Exception) -> Response:
-    """Answer an error of the framework, or the enfold error that it wraps."""
-    if isinstance(error.__cause__, EnfoldError):
-        return error_response(error.__cause__, request.scope)
-    if not isinstance(error, HTTPException):
-        raise error
-    headers = {name.lower(): value for name, value in (error.headers or {}).items()}
-    if error.status_code == _METHOD_NOT_ALLOWED:
-        headers["allow"] = ", ".join(_methods(request.scope)) or headers.get("allow", "")
-    return status_response(error.status_code, str(error.detail), request.scope, headers)
-
-
-async def _on_disconnect(_request: Request, _error: Exception) -> Response:
-    """Return the status that the log has for a client that left before its body was complete."""
-    return Response(status_code=_CLIENT_CLOSED_REQUEST)
+    """Answer an error. The framework raises an unexpected one again, and `Tracing` logs it."""
+    match error:
+        case EnfoldError():
+            return error_response(error, request.scope)
+        case HTTPException(__cause__=EnfoldError() as cause):
+            return error_response(cause, request.scope)
+        case RequestValidationError():
+            return error_response(input_error(error.errors()), request.scope)
+        case ClientDisconnect():
+            return Response(status_code=_CLIENT_CLOSED_REQUEST)
+        case HTTPException():
+            headers = {name.lower(): value for name, value in (error.headers or {}).items()}
+            if error.status_code == _METHOD_NOT_ALLOWED:
+                headers["allow"] = ", ".join(_methods(request.scope)) or headers.get("allow", "")
+            return status_response(error.status_code, str(error.detail), request.scope, headers)
+    return internal_error(request.scope)
 
 
 def _methods(scope: Scope) -> list[str]:
@@ -175,15 +156,3 @@ def _methods(scope: Scope) -> list[str]:
         if isinstance(route, APIRoute) and route.matches(scope)[0] is Match.PARTIAL:
             methods |= route.methods or set()
     return sorted(methods)
-
-
-async def _on_unexpected_error(request: Request, _: Exception) -> Response:
-    """Answer an unexpected error. The framework raises it again, and `Tracing` logs it."""
-    return internal_error(request.scope)
-
-
-def _version() -> str:
-    try:
-        return version("enfold")
-    except PackageNotFoundError:
-        return "0"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Annotated, Any, Self, TypeAlias
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Path, Query
 from pydantic import (
     Field,
     ModelWrapValidatorHandler,
@@ -70,10 +70,9 @@ async def change_model(
 
 
 @router.delete("/models/{model:path}", name="forget", summary="Forget a model", status_code=204)
-async def forget_model(model: Model, engine: TheEngine, _: TheOwner) -> Response:
+async def forget_model(model: Model, engine: TheEngine, _: TheOwner) -> None:
     """Delete the stored limits; they are looked up again on the next use."""
     await engine.models.delete(name_in(model))
-    return Response(status_code=204)
 
 
 profiles_router = APIRouter(prefix="/api", tags=["profiles"], route_class=StrictRoute)
@@ -161,10 +160,9 @@ async def delete_profile(
     engine: TheEngine,
     _: TheOwner,
     force: Annotated[bool, Query(description="Delete it even if it is in use.")] = False,  # noqa: FBT002 - a query's name
-) -> Response:
+) -> None:
     """Delete a profile and its stored key."""
     await engine.profiles.remove(name_in(profile), force=force)
-    return Response(status_code=204)
 
 
 presets_router = APIRouter(prefix="/api", tags=["presets"], route_class=StrictRoute)
@@ -266,10 +264,9 @@ async def save_preset(preset: PresetName, new: NewPreset, engine: TheEngine, _: 
 @presets_router.delete(
     "/presets/{preset}", name="delete", summary="Delete a preset", status_code=204
 )
-async def delete_preset(preset: PresetName, engine: TheEngine, _: TheOwner) -> Response:
+async def delete_preset(preset: PresetName, engine: TheEngine, _: TheOwner) -> None:
     """Delete a saved preset. Built-in presets stay."""
     await engine.presets.delete(name_in(preset))
-    return Response(status_code=204)
 
 
 @presets_router.post("/presets/{preset}/apply", name="apply", summary="Apply a preset")

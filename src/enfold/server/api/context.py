@@ -7,7 +7,7 @@ from collections.abc import AsyncIterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeAlias
 
-from fastapi import APIRouter, Header, Path, Query, Request, Response
+from fastapi import APIRouter, Header, Path, Query, Request
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 from pydantic import Field
 
@@ -20,12 +20,12 @@ from enfold.events import payload
 from enfold.messages import Message, Tool
 from enfold.records import Snapshot
 from enfold.server.api.shapes import (
+    CallSettings,
     Shape,
     StrictRoute,
     TheCaller,
     TheFeeds,
     TheSession,
-    checked,
     count,
     example,
     run_in_thread_if_large,
@@ -44,7 +44,7 @@ class ToolShape(Shape):
     )
 
 
-class CheckOptions(Shape):
+class CheckOptions(CallSettings):
     """The parts of the next request besides the history. They are counted, not stored."""
 
     pending: str | dict[str, Any] | None = Field(None, description="The next user message.")
@@ -53,9 +53,6 @@ class CheckOptions(Shape):
         default_factory=list, max_length=1_000, description="The tools of the request."
     )
     max_output: int | None = Field(None, ge=1, description="The longest reply in tokens.")
-    settings: dict[str, Any] = Field(
-        default_factory=dict, description="Settings for this call only."
-    )
     model_config = example(pending="And where do the boats moor?", system="Be brief.")
 
     def message(self) -> Message | None:
@@ -80,16 +77,13 @@ class PrepareOptions(CheckOptions):
     model_config = example(pending="And where do the boats moor?", dialect=wire.MESSAGES)
 
 
-class CompressOptions(Shape):
+class CompressOptions(CallSettings):
     """Options of one compression."""
 
     keep_tokens: int | None = Field(
         None, ge=0, le=10**9, description="Number of recent tokens kept verbatim."
     )
     force: bool = Field(default=True, description="Compress even if it is not due.")
-    settings: dict[str, Any] = Field(
-        default_factory=dict, description="Settings for this call only."
-    )
     model_config = example(keep_tokens=2_000, settings={"style": "concise"})
 
 
@@ -128,7 +122,7 @@ async def check(options: CheckOptions, session: TheSession, request: Request) ->
         await run_in_thread_if_large(request, options.message),
         system=options.system,
         tools=options.engine_tools(),
-        **checked(options.settings),
+        **options.checked(),
     )
 
 
@@ -141,7 +135,7 @@ async def prepare(options: PrepareOptions, session: TheSession, request: Request
         system=options.system,
         tools=options.engine_tools(),
         max_output=options.max_output,
-        **checked(options.settings),
+        **options.checked(),
     )
     await _read_receipt(prepared.compression)
     return PreparedView(
@@ -155,14 +149,14 @@ async def prepare(options: PrepareOptions, session: TheSession, request: Request
 @router.post("/sessions/{session}/preview", name="preview", summary="Preview a compression")
 async def preview(options: CompressOptions, session: TheSession) -> Preview:
     """Return the expected result of a compression. No model is called, nothing is stored."""
-    return await session.preview(keep_tokens=options.keep_tokens, **checked(options.settings))
+    return await session.preview(keep_tokens=options.keep_tokens, **options.checked())
 
 
 @router.post("/sessions/{session}/compress", name="compress", summary="Compress now")
 async def compress(options: CompressOptions, session: TheSession, request: Request) -> Outcome:
     """Summarize the old messages."""
     done = await session.compress(
-        force=options.force, keep_tokens=options.keep_tokens, **checked(options.settings)
+        force=options.force, keep_tokens=options.keep_tokens, **options.checked()
     )
     return await _finish(done, request)
 
@@ -227,12 +221,9 @@ class NewText(Shape):
     model_config = example(text="They agreed that the boats moor at the north quay.")
 
 
-class RegenerateOptions(Shape):
+class RegenerateOptions(CallSettings):
     """Options for writing the summary again."""
 
-    settings: dict[str, Any] = Field(
-        default_factory=dict, description="Settings for this call only."
-    )
     model_config = example(settings={"style": "detailed"})
 
 
@@ -251,7 +242,7 @@ async def list_memories(session: TheSession) -> Sequence[Snapshot]:
 @summaries_router.post("/sessions/{session}/regenerate", name="regenerate", summary="Regenerate it")
 async def regenerate(options: RegenerateOptions, session: TheSession, request: Request) -> Outcome:
     """Write the summary in use again, for the same messages."""
-    return await _finish(await session.regenerate(**checked(options.settings)), request)
+    return await _finish(await session.regenerate(**options.checked()), request)
 
 
 @summaries_router.put("/sessions/{session}/summary", name="edit", summary="Edit the summary")
@@ -266,10 +257,9 @@ async def edit(new: NewText, session: TheSession) -> Snapshot:
     summary="Delete a summary",
     status_code=204,
 )
-async def delete(summary: SummaryId, session: TheSession) -> Response:
+async def delete(summary: SummaryId, session: TheSession) -> None:
     """Undo a summary and delete its text. The messages that it replaced stay."""
     await session.delete_summary(summary)
-    return Response(status_code=204)
 
 
 @summaries_router.get(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeAlias
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Path, Query, Request
 from pydantic import Field
 
 from enfold import wire
@@ -134,10 +134,9 @@ async def change_session(changes: SessionChanges, session: TheSession) -> Sessio
 
 
 @router.delete("/sessions/{session}", name="delete", summary="Delete a session", status_code=204)
-async def delete_session(session: TheSession) -> Response:
+async def delete_session(session: TheSession) -> None:
     """Delete a session with all its data."""
     await session.delete()
-    return Response(status_code=204)
 
 
 @router.post("/sessions/{session}/fork", name="fork", summary="Fork a session", status_code=201)
@@ -241,19 +240,17 @@ async def read_message(message: MessageId, session: TheSession) -> StoredMessage
 @messages_router.post(
     "/sessions/{session}/messages/{message}/pin", name="pin", summary="Pin", status_code=204
 )
-async def pin(message: MessageId, session: TheSession) -> Response:
+async def pin(message: MessageId, session: TheSession) -> None:
     """Keep a message in the view, verbatim, through all compressions."""
     await session.pin(message)
-    return Response(status_code=204)
 
 
 @messages_router.delete(
     "/sessions/{session}/messages/{message}/pin", name="unpin", summary="Unpin", status_code=204
 )
-async def unpin(message: MessageId, session: TheSession) -> Response:
+async def unpin(message: MessageId, session: TheSession) -> None:
     """Let compressions summarize a message again, pinned or standing for another reason."""
     await session.unpin(message)
-    return Response(status_code=204)
 
 
 @messages_router.get("/sessions/{session}/pins", name="pins", summary="List pinned messages")

@@ -43,6 +43,7 @@ from enfold.server.load import request_load
 from enfold.settings import change
 
 LONGEST_PAGE = 500
+_NO_CONTENT = 204
 _WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS", "DELETE"})
 
 
@@ -63,6 +64,18 @@ class Shape(BaseModel):
 def example(**values: Any) -> ConfigDict:
     """Return the config of a shape, with an example for its description."""
     return ConfigDict(json_schema_extra={"examples": [values]})
+
+
+class CallSettings(Shape):
+    """Options of a call: settings."""
+
+    settings: dict[str, Any] = Field(
+        default_factory=dict, description="Settings for this call only."
+    )
+
+    def checked(self) -> dict[str, Any]:
+        """Return the settings as they were given; an unknown or wrong one is an error."""
+        return checked(self.settings)
 
 
 class ApiError(BaseModel):
@@ -170,7 +183,7 @@ class StrictRoute(APIRoute):
         """
         path, endpoint, options = self._definition
         result = get_type_hints(endpoint).get("return")
-        if not (isinstance(result, type) and issubclass(result, Response)):
+        if not (isinstance(result, type) and issubclass(result, Response | types.NoneType)):
             options = options | {"response_model": shape_of(result)}
         return APIRoute(path, endpoint, **options)
 
@@ -195,9 +208,9 @@ def _writing_json(endpoint: Callable[..., Any], status: int | None) -> Callable[
     @wraps(endpoint)
     async def call(**arguments: Any) -> Any:
         result = await endpoint(**arguments)
-        if isinstance(result, Response):
-            return result
-        return Json(to_json(result), status or 200)
+        if status == _NO_CONTENT:
+            return Response(status_code=status)
+        return result if isinstance(result, Response) else Json(to_json(result), status or 200)
 
     return call
 
