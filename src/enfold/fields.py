@@ -98,8 +98,6 @@ class FieldDescription:
     """Replaces the description of valid values that type and bounds give."""
     hint: str = ""
     """Added to the description of valid values."""
-    variable: str = ""
-    """Its environment variable, if that is not made from the name."""
     is_optional: bool = False
     """True if the value may be None."""
     example: Any = None
@@ -113,6 +111,11 @@ class FieldDescription:
     """The model of an object, or of the objects in a list."""
     items: FieldKind | None = None
     """The kind of a list's items."""
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that sets the field."""
+        return f"ENFOLD_{self.name.upper()}"
 
     @property
     def allowed(self) -> str:

@@ -55,7 +55,27 @@ _trigger, _verbatim, _summary, _general, _proxy, _strategy = (
 )
 
 
-class Settings(DescribedModel):
+class SettingsModel(DescribedModel):
+    """A described model whose values may be texts: an environment has nothing else."""
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _from_text(cls, value: Any, info: ValidationInfo) -> Any:
+        if not isinstance(value, str) or info.field_name == "sources":
+            return value
+        match describe(cls)[info.field_name or ""].kind:
+            case "flag":
+                return _FLAGS.get(value.lower(), value)
+            case "integer" | "number":
+                return _number(value)
+            case "object":
+                return loads(value)
+            case "list":
+                return tuple(filter(None, (part.strip() for part in value.split(","))))
+        return value
+
+
+class Settings(SettingsModel):
     """The settings in force."""
 
     auto_compress: bool = _trigger(
@@ -324,21 +344,6 @@ class Settings(DescribedModel):
     sources: Mapping[str, str] = Field(default_factory=dict, exclude=True)
     """The level of every setting."""
 
-    @field_validator("*", mode="before")
-    @classmethod
-    def _from_text(cls, value: Any, info: ValidationInfo) -> Any:
-        """Convert text: environment and command line have nothing else."""
-        if not isinstance(value, str) or info.field_name == "sources":
-            return value
-        match describe(cls)[info.field_name or ""].kind:
-            case "flag":
-                return _FLAGS.get(value.lower(), value)
-            case "integer" | "number":
-                return _number(value)
-            case "object":
-                return loads(value)
-        return value
-
     @field_validator("preset", "summarizer", "prompt", "trial_prompt", "model")
     @classmethod
     def _not_empty(cls, value: str | None) -> str | None:
@@ -603,7 +608,7 @@ def _defaults() -> tuple[dict[str, str], Settings]:
 def from_environment(environment: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Return the settings in the environment: `ENFOLD_` and the name in capitals, or an alias."""
     given = os.environ if environment is None else environment
-    variables = {f"ENFOLD_{name.upper()}": name for name in fields()}
+    variables = {field.variable: name for name, field in fields().items()}
     aliases = {alias: alias for alias in ALIASES if alias.isupper()}
     return {name: given[key] for key, name in (variables | aliases).items() if given.get(key)}
 
@@ -671,42 +676,39 @@ def quieten_libraries() -> None:
     os.environ.setdefault("DAFT_PROGRESS_BAR", "0")
 
 
-class ServerSettings(DescribedModel):
+class ServerSettings(SettingsModel):
     """The environment variables of a server."""
 
     token: str | None = described(
         "Token",
         "The first access token. Required unless the server listens on loopback.",
         default=None,
-        variable="ENFOLD_TOKEN",
     )
     hosts: tuple[str, ...] = described(
         "Host names",
         "Further names under which the server is reached, separated by commas.",
         default=(),
-        variable="ENFOLD_HOSTS",
     )
     body_limit: int = described(
-        "Body limit",
-        "The largest request body, in bytes.",
-        default=64 * 2**20,
-        ge=1,
-        variable="ENFOLD_BODY_LIMIT",
+        "Body limit", "The largest request body, in bytes.", default=64 * 2**20, ge=1
     )
     rate_limit: int | None = described(
         "Rate limit",
         "Requests per minute from one token or address. Unset: no limit.",
         default=None,
         ge=1,
-        variable="ENFOLD_RATE_LIMIT",
     )
     read_timeout: int = described(
         "Read timeout",
         "Seconds that a provider may send nothing before the proxy gives up.",
         default=600,
         ge=1,
-        variable="ENFOLD_READ_TIMEOUT",
     )
+
+    @field_validator("hosts")
+    @classmethod
+    def _lower_case(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(host.lower() for host in value)
 
 
 def server_settings(environment: Mapping[str, str] | None = None) -> ServerSettings:
@@ -717,13 +719,8 @@ def server_settings(environment: Mapping[str, str] | None = None) -> ServerSetti
         text = given.get(field.variable)
         if not text:
             continue
-        if name == "hosts":
-            hosts = (host.strip().lower() for host in text.split(","))
-            values[name] = tuple(filter(None, hosts))
-            continue
         try:
-            number = _number(text) if field.kind == "integer" else text
-            values[name] = getattr(ServerSettings.model_validate({name: number}), name)
+            values[name] = getattr(ServerSettings.model_validate({name: text}), name)
         except ValidationError:
             raise ConfigError(
                 f"environment: {field.variable} = {text!r}: expected {field.allowed}"

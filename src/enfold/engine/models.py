@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from enfold import tokens
@@ -23,7 +24,14 @@ from enfold.strategies.presets import Preset
 if TYPE_CHECKING:
     from enfold.engine.session import Session
 
-_WHOLE = "a whole number, {} or more"
+_tokens = partial(
+    described,
+    default=None,
+    le=LARGEST,
+    unit="tokens",
+    unset="unchanged",
+    expected="a whole number, 0 or more",
+)
 
 
 class ModelChanges(DescribedModel):
@@ -33,25 +41,14 @@ class ModelChanges(DescribedModel):
         "json_schema_extra": {"examples": [{"max_input": 128_000, "threshold": 0.9}]}
     }
 
-    max_input: int | None = described(
+    max_input: int | None = _tokens(
         "Maximum input",
         "The largest input, in the model's tokens. Most models accept at least 128,000.",
-        default=None,
         ge=1,
-        le=LARGEST,
-        unit="tokens",
-        unset="unchanged",
-        expected=_WHOLE.format(1),
+        expected="a whole number, 1 or more",
     )
-    max_output: int | None = described(
-        "Maximum output",
-        "The longest reply, in the model's tokens.",
-        default=None,
-        ge=0,
-        le=LARGEST,
-        unit="tokens",
-        unset="unchanged",
-        expected=_WHOLE.format(0),
+    max_output: int | None = _tokens(
+        "Maximum output", "The longest reply, in the model's tokens.", ge=0
     )
     threshold: float | None = described(
         "Threshold",
@@ -61,15 +58,8 @@ class ModelChanges(DescribedModel):
         le=1,
         unset="unchanged",
     )
-    retention_tokens: int | None = described(
-        "Recent tokens kept",
-        "Number of recent tokens kept verbatim.",
-        default=None,
-        ge=0,
-        le=LARGEST,
-        unit="tokens",
-        unset="unchanged",
-        expected=_WHOLE.format(0),
+    retention_tokens: int | None = _tokens(
+        "Recent tokens kept", "Number of recent tokens kept verbatim.", ge=0
     )
     tokenizer: str | None = described(
         "Tokenizer",
