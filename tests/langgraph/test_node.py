@@ -33,7 +33,7 @@ class State(MessagesState):
 
 @pytest.fixture(autouse=True)
 def fresh_warnings() -> None:
-    summarization._warn_of_loss.cache_clear()
+    summarization._warn.cache_clear()
 
 
 def node(model: Any = None, **options: Any) -> SummarizationNode:

@@ -46,8 +46,7 @@ SHOWN = "Summary of the conversation so far: "
 @pytest.fixture(autouse=True)
 def fresh_warnings() -> None:
     """Each is given once in a process; every test is a process of its own in that."""
-    summarization._warn_of_loss.cache_clear()
-    summarization._warn_of_size.cache_clear()
+    summarization._warn.cache_clear()
 
 
 def fold(

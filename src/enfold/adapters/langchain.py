@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypeAlias, TypeVar
+from typing import Annotated, Any, NotRequired, TypeAlias, TypeVar
 
 from enfold import tokens, wiring
 from enfold.adapters.engines import of_extra
@@ -38,8 +38,21 @@ from enfold.wire import estimate
 from enfold.wire import langchain as dialect
 from enfold.wire.langchain import parse_message
 
-if TYPE_CHECKING:
+with of_extra("langchain"):
+    from langchain.agents.middleware import AgentMiddleware, AgentState
+    from langchain.agents.middleware.types import (
+        ExtendedModelResponse,
+        ModelRequest,
+        ModelResponse,
+        PrivateStateAttr,
+    )
     from langchain_core.language_models import BaseChatModel
+    from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
+    from langchain_core.utils.function_calling import convert_to_openai_tool
+    from langgraph.types import Command
+
+Record: TypeAlias = dict[str, Any]
+Result = TypeVar("Result")
 
 _HIDDEN = "nostream"
 """The tag of calls whose tokens a graph does not stream."""
@@ -59,8 +72,6 @@ class ChatModelSummarizer:
 
         A reply without text is a `SummaryError`, one that is no summary a `NoSummaryError`.
         """
-        from langchain_core.messages import HumanMessage, SystemMessage
-
         prompt = build(request)
         question = [SystemMessage(prompt.system), HumanMessage(prompt.user)]
         reply = await self._model.ainvoke(question, {"tags": [_HIDDEN]})
@@ -73,12 +84,6 @@ class ChatModelSummarizer:
         return Summary(
             text, self.name, tokens.get(request.tokenizer).count(text), usage, is_checked=True
         )
-
-
-if TYPE_CHECKING:
-    from langchain_core.messages import AnyMessage
-
-Record: TypeAlias = dict[str, Any]
 
 
 def read_view(messages: Sequence[AnyMessage], record: Mapping[str, Any] | None) -> list[AnyMessage]:
@@ -139,21 +144,6 @@ def message_of(entry: Mapping[str, Any]) -> AnyMessage:
     message: AnyMessage = dialect.render(parsed, "object")[0]
     return message
 
-
-with of_extra("langchain"):
-    from langchain.agents.middleware import AgentMiddleware, AgentState
-    from langchain.agents.middleware.types import (
-        ExtendedModelResponse,
-        ModelRequest,
-        ModelResponse,
-        PrivateStateAttr,
-    )
-    from langchain_core.language_models import BaseChatModel
-    from langchain_core.messages import AnyMessage
-    from langchain_core.utils.function_calling import convert_to_openai_tool
-    from langgraph.types import Command
-
-Result = TypeVar("Result")
 
 _VIEW = "enfold_view"
 _log = logging.getLogger("enfold.langchain")
@@ -256,7 +246,10 @@ class EnfoldMiddleware(AgentMiddleware[EnfoldState, Any, Any]):
 
     async def _condense(self, turn: _Turn) -> _Prepared:
         request = turn.request
-        done = await condense(turn.conversation, self._strategy, self._options(turn.decision))
+        # The target is far enough below the trigger to delay the next run.
+        goal = turn.decision.goal
+        options = CondenseOptions(self._tokenizer, target=goal, keep_tokens=self._keep_tokens)
+        done = await condense(turn.conversation, self._strategy, options)
         shown = [turn.by_dict.get(id(raw)) or message_of(raw) for raw in done.messages]
         report = done.report
         if report.tokens_after >= report.tokens_before:
@@ -273,10 +266,13 @@ class EnfoldMiddleware(AgentMiddleware[EnfoldState, Any, Any]):
         view = read_view(request.messages, state.get(_VIEW))
         written = [dict_of(message) for message in view]
         conversation = dialect.parse(written)
+        system = request.system_message
+        definitions = [convert_to_openai_tool(tool) for tool in request.tools]
+        offered = dialect.parse({"messages": [], "tools": definitions})
         load = Load(
             history=sum(tokens.count_messages(conversation.messages, self._tokenizer)),
-            system=self._system_tokens(request),
-            tools=self._tool_tokens(request),
+            system=tokens.count_message(parse_message(system), self._tokenizer) if system else 0,
+            tools=tokens.count_conversation(offered, self._tokenizer).tools,
             estimate=sum(map(estimate, conversation.messages)),
         )
         floor = AUTO_FLOOR if self._max_tokens is None else 0
@@ -286,26 +282,12 @@ class EnfoldMiddleware(AgentMiddleware[EnfoldState, Any, Any]):
         by_dict = {id(raw): message for raw, message in zip(written, view, strict=True)}
         return _Turn(request, view, conversation, decision, by_dict)
 
-    def _system_tokens(self, request: ModelRequest[Any]) -> int:
-        if request.system_message is None:
-            return 0
-        return tokens.count_message(dialect.parse_message(request.system_message), self._tokenizer)
-
-    def _tool_tokens(self, request: ModelRequest[Any]) -> int:
-        definitions = [convert_to_openai_tool(tool) for tool in request.tools]
-        offered = dialect.parse({"messages": [], "tools": definitions})
-        return tokens.count_conversation(offered, self._tokenizer).tools
-
     def _limits(self, model: BaseChatModel) -> Limits:
         """The model's, as far as its profile knows them."""
         profile: Mapping[str, Any] = getattr(model, "profile", None) or {}
         window = self._window or profile.get("max_input_tokens") or FALLBACK_MAX_INPUT
         reply = profile.get("max_output_tokens") or min(FALLBACK_MAX_OUTPUT, window // 10)
         return Limits(window, reply)
-
-    def _options(self, decision: Decision) -> CondenseOptions:
-        """Return options whose target is far enough below the trigger to delay the next run."""
-        return CondenseOptions(self._tokenizer, target=decision.goal, keep_tokens=self._keep_tokens)
 
 
 def _answer(

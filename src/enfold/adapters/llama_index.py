@@ -248,10 +248,8 @@ def _plain(message: ChatMessage) -> Message:
         parts += _calls_in_extra(message)
     if role == "tool":
         content = tuple(part for part in parts if isinstance(part, Text | Attachment | Unknown))
-        name = str(extra.get("name") or "")
-        return Message(
-            "tool", (ToolResult(str(extra.get("tool_call_id", "")), content, name=name),)
-        )
+        call, name = str(extra.get("tool_call_id", "")), str(extra.get("name") or "")
+        return Message("tool", (ToolResult(call, content, name=name),))
     return Message(role, tuple(parts))
 
 
@@ -297,11 +295,8 @@ def _calls_in_extra(message: ChatMessage) -> Iterator[ToolCall]:
         return
     for call in _as_json(message)["additional_kwargs"]["tool_calls"]:
         if isinstance(call, dict) and isinstance(function := call.get("function"), dict):
-            yield ToolCall(
-                str(call.get("id") or ""),
-                str(function.get("name") or ""),
-                str(function.get("arguments") or ""),
-            )
+            name, arguments = function.get("name"), function.get("arguments")
+            yield ToolCall(str(call.get("id") or ""), str(name or ""), str(arguments or ""))
 
 
 def _chat_messages(message: Message) -> Iterator[ChatMessage]:

@@ -15,17 +15,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import wraps
 from inspect import getdoc, signature
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from enfold.adapters.engines import of_extra
 from enfold.engine import Engine, Session
-from enfold.engine.recall import (
-    NOTICE,
-    Passage,
-    RecallAnswer,
-    find_message,
-    text_budget,
-)
+from enfold.engine.recall import NOTICE, Passage, RecallAnswer, find_message, text_budget
 from enfold.engine.results import StandingMessage
 from enfold.errors import EnfoldError, InputError, facts
 from enfold.jsontext import to_json
@@ -100,10 +94,8 @@ class FoundMessages:
     hits: list[FoundMessage]
 
     def __str__(self) -> str:
-        if not self.hits:
-            return "No message contains all these words."
         lines = "\n".join(map(str, self.hits))
-        return _quoted(lines)
+        return _quoted(lines) if lines else "No message contains all these words."
 
 
 @dataclass(frozen=True)
@@ -159,23 +151,16 @@ class PinnedMessages:
     messages: list[StandingMessage]
 
     def __str__(self) -> str:
-        if not self.messages:
-            return "No message is pinned."
         lines = "\n".join(
             f"[message {each.position}, {each.role}, {each.why}, {each.tokens:,} tokens,"
             f" reference {each.message}] {escape(each.text)}"
             for each in self.messages
         )
-        return _quoted(lines)
+        return _quoted(lines) if lines else "No message is pinned."
 
 
 def _quoted(lines: str) -> str:
     return f"{NOTICE}\n<conversation>\n{lines}\n</conversation>"
-
-
-ToolAnswer: TypeAlias = (
-    Recalled | FoundMessages | CompressedSession | SessionStatus | PinnedMessages
-)
 
 
 def make_server(
@@ -203,16 +188,15 @@ def make_server(
     return server
 
 
+@dataclass(frozen=True, slots=True)
 class HistoryTools:
     """The tools. Models read their docstrings."""
 
-    def __init__(
-        self, engine: Engine, session: str | None, namespace: str, client: str | None = None
-    ) -> None:
-        self._engine = engine
-        self._only = session
-        self._namespace = namespace
-        self._client = client
+    engine: Engine
+    only: str | None
+    """The one session that they work on."""
+    namespace: str
+    client: str | None
 
     async def recall(
         self,
@@ -237,21 +221,12 @@ class HistoryTools:
         if not _FEWEST <= max_tokens <= _MOST:
             raise InputError(f"max_tokens is {max_tokens}; expected {_FEWEST} to {_MOST:,}")
         found = await self._session(session)
-        headers = 1 if reference and not around else 0
-        recalled = await found.recall(
-            query,
-            reference=reference,
-            start=start,
-            around=around,
-            tokens=text_budget(headers, max_tokens),
+        tokens = text_budget(1 if reference and not around else 0, max_tokens)
+        answer = await found.recall(
+            query, reference=reference, start=start, around=around, tokens=tokens
         )
-        return Recalled(
-            found.id,
-            list(recalled.passages),
-            recalled.fits,
-            list(recalled.unanswered),
-            recalled.uses_vectors,
-        )
+        passages, unanswered = list(answer.passages), list(answer.unanswered)
+        return Recalled(found.id, passages, answer.fits, unanswered, answer.uses_vectors)
 
     async def search_history(self, query: str, limit: int = 10, session: str = "") -> FoundMessages:
         """Search all messages of the conversation, summarized or not; newest first.
@@ -265,13 +240,8 @@ class HistoryTools:
             raise InputError(f"limit is {limit}, at least 1 expected")
         found = await self._session(session)
         hits = await found.search(query, limit=min(limit, _HITS), on_branch=True)
-        return FoundMessages(
-            found.id,
-            [
-                FoundMessage(each.message, each.depth, each.role, hide(each.snippet))
-                for each in hits
-            ],
-        )
+        messages = [FoundMessage(e.message, e.depth, e.role, hide(e.snippet)) for e in hits]
+        return FoundMessages(found.id, messages)
 
     async def compress(
         self, keep_tokens: int | None = None, session: str = ""
@@ -285,14 +255,8 @@ class HistoryTools:
             raise InputError(f"keep_tokens is {keep_tokens}, at least 0 expected")
         found = await self._session(session)
         done = await found.compress(keep_tokens=keep_tokens)
-        return CompressedSession(
-            found.id,
-            done.outcome,
-            done.tokens_before,
-            done.tokens_after,
-            done.messages,
-            list(done.warnings),
-        )
+        change = (done.tokens_before, done.tokens_after, done.messages)
+        return CompressedSession(found.id, done.outcome, *change, list(done.warnings))
 
     async def status(self, session: str = "") -> SessionStatus:
         """Return how full the conversation's context is, and if a compression is due."""
@@ -329,21 +293,21 @@ class HistoryTools:
         return PinnedMessages(found.id, list(await found.pins()))
 
     async def _session(self, named: str) -> Session:
-        name = self._only or named
+        name = self.only or named
         if name:
-            return await self._engine.find(name, namespace=self._namespace)
-        if self._client is not None:
-            return await self._agent_session(self._client)
-        last = await self._engine.sessions(namespace=self._namespace, limit=_OTHERS)
+            return await self.engine.find(name, namespace=self.namespace)
+        if self.client is not None:
+            return await self._agent_session(self.client)
+        last = await self.engine.sessions(namespace=self.namespace, limit=_OTHERS)
         names = ", ".join(each.id for each in last)
         raise InputError(f"name a session; last used: {names}" if names else "no session yet")
 
     async def _agent_session(self, client: str) -> Session:
         """Return the session that the agent used last, by its requests or by its log."""
-        last = await self._engine.sessions(namespace=self._namespace, limit=_LAST_USED)
+        last = await self.engine.sessions(namespace=self.namespace, limit=_LAST_USED)
         for each in last:
             if each.client == client or (each.client is None and _SESSION_ID.fullmatch(each.id)):
-                return await self._engine.find(each.id, namespace=self._namespace)
+                return await self.engine.find(each.id, namespace=self.namespace)
         raise InputError(
             f"no session of {client} is stored yet; run it with `enfold wrap`, or install the "
             "plugin"
@@ -351,7 +315,7 @@ class HistoryTools:
 
 
 def _as_tool(
-    method: Callable[..., Awaitable[ToolAnswer]], *, takes_session: bool
+    method: Callable[..., Awaitable[object]], *, takes_session: bool
 ) -> Callable[..., Awaitable[CallToolResult]]:
     """Return the method as an MCP tool: its answer as text and as structured content.
 
@@ -377,19 +341,6 @@ def _as_tool(
     return call
 
 
-async def serve(
-    url: str | None = None,
-    *,
-    session: str | None = None,
-    namespace: str = "",
-    client: str | None = None,
-) -> None:
-    """Serve over standard input and output until the client disconnects."""
-    async with open_engine(url) as engine:
-        server = make_server(engine, session=session, namespace=namespace, client=client)
-        await server.run_stdio_async()
-
-
 def main() -> None:
     """Run `enfold-mcp`, or `python -m enfold.adapters.mcp`."""
     parser = argparse.ArgumentParser(prog="enfold-mcp", description=__doc__)
@@ -403,11 +354,18 @@ def main() -> None:
     # The thread that reads standard input cannot be stopped, so an interrupt ends the process at
     # once. That is safe: every write is a transaction.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    client = CLIENTS.get(given.agent)
+
+    async def serve() -> None:
+        """Serve over standard input and output until the client disconnects."""
+        async with open_engine(given.db) as engine:
+            server = make_server(
+                engine, session=given.session, namespace=given.namespace, client=client
+            )
+            await server.run_stdio_async()
+
     try:
-        client = CLIENTS.get(given.agent)
-        asyncio.run(
-            serve(given.db, session=given.session, namespace=given.namespace, client=client)
-        )
+        asyncio.run(serve())
     except EnfoldError as error:
         parser.exit(facts(error).exit_code, f"enfold-mcp: {error}\n")
 

@@ -45,7 +45,10 @@ from enfold.wire import estimate
 from enfold.wiring import NATIVE, local_summarizer, make_strategy
 
 if TYPE_CHECKING:
+    from pydantic_ai.capabilities import AbstractCapability
     from pydantic_ai.messages import ModelMessage
+    from pydantic_ai.models import ModelRequestContext
+    from pydantic_ai.tools import ToolDefinition
 
 _ROLES: Mapping[str, Role] = {
     "system-prompt": "system",
@@ -76,15 +79,15 @@ def translate(messages: Sequence[ModelMessage]) -> list[TranslatedMessage]:
     The last message is one entry: it is what the model is asked now, and stays as it is.
     """
     last = len(messages) - 1
-    made = (
-        entry
-        for owner, message in enumerate(messages)
-        for entry in (
-            _request(owner, message.parts, whole=owner == last)
-            if message.kind == "request"
-            else [_response(owner, message.parts)]
-        )
-    )
+    made: list[TranslatedMessage] = []
+    for owner, message in enumerate(messages):
+        parts = message.parts
+        if message.kind == "request":
+            made += _request(owner, parts, whole=owner == last)
+        else:
+            contents = tuple(each for part in parts for each in _parts_of(part))
+            places = tuple(range(len(parts)))
+            made.append(TranslatedMessage(owner, places, Message("assistant", contents)))
     return [
         entry
         if entry.message is None
@@ -125,11 +128,6 @@ def _role(part: Any) -> Role | None:
     return _ROLES.get(part.part_kind)
 
 
-def _response(owner: int, parts: Sequence[Any]) -> TranslatedMessage:
-    contents = tuple(each for part in parts for each in _parts_of(part))
-    return TranslatedMessage(owner, tuple(range(len(parts))), Message("assistant", contents))
-
-
 def _parts_of(part: Any) -> tuple[Part, ...]:
     read = _READERS.get(part.part_kind)
     return () if read is None else read(part)
@@ -166,28 +164,11 @@ def _result(part: Any) -> tuple[Part, ...]:
     return (ToolResult(part.tool_call_id, inner, is_error, part.tool_name),)
 
 
-def _native_result(part: Any) -> tuple[Part, ...]:
-    """Of a tool that the provider ran within its answer."""
-    return (Text(part.model_response_str()),)
-
-
 def _retry(part: Any) -> tuple[Part, ...]:
     contents = Text(part.model_response())
     if getattr(part, "tool_name", None) is None:
         return (contents,)
     return (ToolResult(part.tool_call_id, (contents,), is_error=True, name=part.tool_name),)
-
-
-def _call(part: Any) -> tuple[Part, ...]:
-    return (ToolCall(part.tool_call_id, part.tool_name, part.args or {}),)
-
-
-def _native_call(part: Any) -> tuple[Part, ...]:
-    return (Text(f"{part.tool_name} {part.args_as_json_str()}"),)
-
-
-def _thinking(part: Any) -> tuple[Part, ...]:
-    return (Reasoning(part.content, {"signature": part.signature or ""}),)
 
 
 _READERS: Mapping[str, Callable[[Any], tuple[Part, ...]]] = {
@@ -198,21 +179,16 @@ _READERS: Mapping[str, Callable[[Any], tuple[Part, ...]]] = {
     "retry-feedback": _retry,
     "text": _text,
     "compaction": _text,
-    "thinking": _thinking,
-    "tool-call": _call,
-    "builtin-tool-call": _native_call,
-    "builtin-tool-return": _native_result,
+    "thinking": lambda part: (Reasoning(part.content, {"signature": part.signature or ""}),),
+    "tool-call": lambda part: (ToolCall(part.tool_call_id, part.tool_name, part.args or {}),),
+    # Tools that the provider ran within its answer.
+    "builtin-tool-call": lambda part: (Text(f"{part.tool_name} {part.args_as_json_str()}"),),
+    "builtin-tool-return": lambda part: (Text(part.model_response_str()),),
     "file": lambda part: _content(part.content),
     "speech": lambda part: (Text(part.transcript or ""),),
 }
 """Text of a part of each kind; empty for kinds without a row."""
 
-
-if TYPE_CHECKING:
-    from pydantic_ai.capabilities import AbstractCapability
-    from pydantic_ai.messages import ModelMessage
-    from pydantic_ai.models import ModelRequestContext
-    from pydantic_ai.tools import ToolDefinition
 
 _REMEMBERED = 64
 """Number of condensed conversations that are remembered at once."""

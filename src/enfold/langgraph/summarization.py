@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import warnings
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from functools import cache
 from itertools import accumulate
 from typing import Any, TypeAlias
@@ -59,12 +59,7 @@ class RunningSummary:
 
     def as_json(self) -> dict[str, Any]:
         """Return the value in plain JSON types; `from_any` reads it."""
-        return {
-            "summary": self.summary,
-            "summarized_message_ids": sorted(self.summarized_message_ids),
-            "last_summarized_message_id": self.last_summarized_message_id,
-            "first_summarized_message_id": self.first_summarized_message_id,
-        }
+        return {**asdict(self), "summarized_message_ids": sorted(self.summarized_message_ids)}
 
     @classmethod
     def from_any(cls, value: Any) -> RunningSummary | None:
@@ -98,19 +93,12 @@ class SummarizationResult:
     running_summary: RunningSummary | None = None
 
 
-def _let_checkpoints_load_it() -> None:
-    """Add the class to those that LangGraph's checkpointers load without a warning.
-
-    They have a list of types that are safe to make, and no way to add to it for checkpointers that
-    somebody else makes. Without this, loading logs a warning, or gives a dict in strict mode.
-    """
-    values = getattr(_msgpack, "SAFE_MSGPACK_TYPES", None)
-    if isinstance(values, frozenset):
-        own = (RunningSummary.__module__, RunningSummary.__name__)
-        _msgpack.SAFE_MSGPACK_TYPES = values | {own}
-
-
-_let_checkpoints_load_it()
+# LangGraph's checkpointers have a list of types that are safe to load, and no way to add to it for
+# those that somebody else makes. Without this, loading logs a warning, or gives a dict in strict
+# mode.
+_SAFE = getattr(_msgpack, "SAFE_MSGPACK_TYPES", None)
+if isinstance(_SAFE, frozenset):
+    _msgpack.SAFE_MSGPACK_TYPES = _SAFE | {(RunningSummary.__module__, RunningSummary.__name__)}
 
 
 TokenCounter: TypeAlias = Callable[[list[BaseMessage]], int]
@@ -190,6 +178,16 @@ TIGHTER = (
     "keep names, numbers, decisions and what is still open; leave out how things were said."
 )
 
+_LOSS = (
+    "more is summarized than max_tokens lets the model read at once: the oldest messages are left "
+    "out of its input and of the summary; pass summarize_in_parts=True to summarize all of them in "
+    "several calls"
+)
+_SIZE = (
+    "messages and summary need more than max_tokens: too much must stay, or the summary is longer "
+    "than max_summary_tokens; pass enforce=True to refuse that"
+)
+
 
 def _fenced(values: dict[str, Any]) -> list[BaseMessage]:
     summary = SystemMessage(fence(values["summary"]))
@@ -238,7 +236,10 @@ def read(
 ) -> GraphMessages:
     """Return the leading system message, the messages without a summary, and that summary."""
     applying = running if running is None or _applies(running, messages) else None
-    shown = _shown(running, final_prompt)
+    shown: list[tuple[str, Any]] = []
+    if running is not None:  # the messages in which the last turn showed the summary
+        filled = fill(final_prompt, system_message=[], summary=running.summary, messages=[])
+        shown = [(message.type, message.content) for message in filled]
     own = [message for message in messages if (message.type, message.content) not in shown]
     leads = bool(own) and isinstance(own[0], SystemMessage)
     system, rest = (tuple(own[:1]), own[1:]) if leads else ((), own)
@@ -308,16 +309,6 @@ def _applies(running: RunningSummary, messages: Sequence[BaseMessage]) -> bool:
     return running.first_summarized_message_id not in present
 
 
-def _shown(
-    running: RunningSummary | None, final_prompt: Runnable[dict[str, Any], Any]
-) -> list[tuple[str, Any]]:
-    """Return the messages in which the last turn showed the summary."""
-    if running is None:
-        return []
-    shown = fill(final_prompt, system_message=[], summary=running.summary, messages=[])
-    return [(message.type, message.content) for message in shown]
-
-
 def _unsummarized(
     messages: Sequence[BaseMessage], running: RunningSummary | None
 ) -> list[BaseMessage]:
@@ -371,11 +362,12 @@ def summarization(
         messages=list(selection.kept),
     )
     if selection.summarized and options.token_counter(shown) > options.max_tokens:
-        _warn_of_size()
+        _warn(_SIZE)
     return SummarizationResult(_as_list(shown), now)
 
 
 def _as_list(messages: Sequence[BaseMessage]) -> list[Any]:
+    """Return the messages in a list of the type that models accept and states have."""
     return list(messages)
 
 
@@ -468,24 +460,20 @@ def _pieces(
     if selection.summarized_tokens <= room:
         return [selection.summarized]
     if options.summarize_in_parts:
-        return _runs(selection.summarized, min(room, options.room), options)
+        messages = selection.summarized
+        sizes = [options.token_counter([message]) for message in messages]
+        parsed = [parse_message(message) for message in messages]
+        # A unit that is too large is a part by itself.
+        places = runs(parsed, sizes, min(room, options.room))
+        return [messages[first:last] for first, last in places]
     return [_newest(selection.summarized, room, options)]
-
-
-def _runs(
-    messages: Sequence[BaseMessage], room: int, options: SummarizationOptions
-) -> list[Sequence[BaseMessage]]:
-    """Return the messages in runs that fit; a unit that is too large is a run by itself."""
-    sizes = [options.token_counter([message]) for message in messages]
-    parsed = [parse_message(message) for message in messages]
-    return [messages[first:last] for first, last in runs(parsed, sizes, room)]
 
 
 def _newest(
     messages: Sequence[BaseMessage], room: int, options: SummarizationOptions
 ) -> Sequence[BaseMessage]:
     """Return the newest messages that fit; all of them if none fits."""
-    _warn_of_loss()
+    _warn(_LOSS)
     trimmed: list[BaseMessage] = trim_messages(
         list(messages),
         max_tokens=room,
@@ -497,25 +485,9 @@ def _newest(
     return trimmed or messages
 
 
-@cache  # one warning for the process
-def _warn_of_loss() -> None:
-    warnings.warn(
-        "more is summarized than max_tokens lets the model read at once: the oldest messages are "
-        "left out of its input and of the summary; pass summarize_in_parts=True to summarize all "
-        "of them in several calls",
-        RuntimeWarning,
-        stacklevel=2,
-    )
-
-
-@cache
-def _warn_of_size() -> None:
-    warnings.warn(
-        "messages and summary need more than max_tokens: too much must stay, or the "
-        "summary is longer than max_summary_tokens; pass enforce=True to refuse that",
-        RuntimeWarning,
-        stacklevel=2,
-    )
+@cache  # each warning once for the process
+def _warn(text: str) -> None:
+    warnings.warn(text, RuntimeWarning, stacklevel=2)
 
 
 def ask(
@@ -525,7 +497,7 @@ def ask(
     step = _next(steps)
     while isinstance(step, list):
         with set_config_context(_quiet(config)) as context:
-            reply = context.run(model.invoke, _as_input(step))
+            reply = context.run(model.invoke, _as_list(step))
         step = _next(steps, reply)
     return step
 
@@ -555,12 +527,7 @@ def _next(steps: Summarization, reply: Any = None) -> list[BaseMessage] | Summar
 
 
 async def _reply(model: LanguageModelLike, question: list[BaseMessage]) -> Any:
-    return await model.ainvoke(_as_input(question))
-
-
-def _as_input(question: list[BaseMessage]) -> Any:
-    """Return the messages with the type that models accept."""
-    return question
+    return await model.ainvoke(_as_list(question))
 
 
 def _quiet(config: RunnableConfig | None) -> RunnableConfig:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock, Thread
@@ -229,18 +229,12 @@ class StrictProvider:
                 whole_body, missing = self.stored.complete(request.body)
             faults = (*missing, *request.interface.check(whole_body, self._issued))
             if faults:
-                refused = ProviderRequest(
-                    request.interface,
-                    request.path,
-                    request.headers,
-                    request.raw,
-                    request.body,
-                    faults,
-                )
-                self.refused.append(refused)
+                self.refused.append(replace(request, faults=faults))
                 return _error(request.interface, faults[0])
+            last = request.messages[-1] if request.messages else None
+            asks_to_compact = isinstance(last, dict) and last.get("type") == "compaction_trigger"
             try:
-                reply = COMPACTED if _asks_for_compaction(request) else self.script(request)
+                reply = COMPACTED if asks_to_compact else self.script(request)
             except Overflow:
                 self.overflows += 1
                 return _error(request.interface, request.interface.overflow)
@@ -267,12 +261,6 @@ class StrictProvider:
                 self._issued[gemini_signature(call)] = call
 
 
-def _asks_for_compaction(request: ProviderRequest) -> bool:
-    """True if the provider is to compact the history itself."""
-    last = request.messages[-1] if request.messages else None
-    return isinstance(last, dict) and last.get("type") == "compaction_trigger"
-
-
 COMPACTED = Message(
     "assistant", (Unknown({"type": "compaction", "encrypted_content": "c3VtbWFyeQ=="}),)
 )
@@ -280,23 +268,15 @@ COMPACTED = Message(
 
 
 def _error(interface: ProviderInterface, message: str) -> tuple[int, Any, list[Any]]:
+    kind = "invalid_request_error"
     if interface.name == "gemini":
         body: Any = {"error": {"code": 400, "message": message, "status": "INVALID_ARGUMENT"}}
     elif interface.name == "anthropic":
-        body = {
-            "type": "error",
-            "error": {"type": "invalid_request_error", "message": message},
-        }
+        body = {"type": "error", "error": {"type": kind, "message": message}}
     else:
         is_overflow = message == interface.overflow
         code = "context_length_exceeded" if is_overflow else "invalid_value"
-        inner: Any = {
-            "message": message,
-            "type": "invalid_request_error",
-            "param": None,
-            "code": code,
-        }
-        body = {"error": inner}
+        body = {"error": {"message": message, "type": kind, "param": None, "code": code}}
     return HTTPStatus.BAD_REQUEST, body, []
 
 
@@ -322,15 +302,13 @@ class _Handler(BaseHTTPRequestHandler):
         path = urlsplit(self.path).path
         interface = next((INTERFACES[end] for end in INTERFACES if end in path), None)
         is_count = path.endswith(("/count_tokens", ":countTokens"))
-        if path.endswith("/conversations"):
-            self.provider.others.append((self.command, self.path))
-            self._send(HTTPStatus.OK, json.dumps(self.provider.new_conversation()).encode())
-            return
-        if interface is None or is_count:
+        if interface is None or is_count or path.endswith("/conversations"):
             self.provider.others.append((self.command, self.path))
             tokens = len(raw) // _CHARACTERS_PER_TOKEN
-            counted = {"input_tokens": tokens, "totalTokens": tokens}
-            self._send(HTTPStatus.OK, json.dumps(counted).encode())
+            about: Mapping[str, Any] = {"input_tokens": tokens, "totalTokens": tokens}
+            if path.endswith("/conversations"):
+                about = self.provider.new_conversation()
+            self._send(HTTPStatus.OK, json.dumps(about).encode())
             return
         body = json.loads(raw or b"{}")
         headers = {name.lower(): value for name, value in self.headers.items()}

@@ -183,21 +183,15 @@ def write_anthropic(reply: Message, facts: ReplyFacts) -> tuple[Any, Events]:
         "stop_sequence": None,
     }
     whole = {**about, "content": blocks, "stop_reason": stop, "usage": usage}
-    begun: Any = {
-        **about,
-        "content": [],
-        "stop_reason": None,
-        "usage": {**usage, "output_tokens": 1},
-    }
+    usage_at_first = {**usage, "output_tokens": 1}
+    begun: Any = {**about, "content": [], "stop_reason": None, "usage": usage_at_first}
+    ending = {"stop_reason": stop, "stop_sequence": None}
+    written = {"output_tokens": facts.output_tokens}
     return whole, [
         {"type": "message_start", "message": begun},
         {"type": "ping"},
         *events,
-        {
-            "type": "message_delta",
-            "delta": {"stop_reason": stop, "stop_sequence": None},
-            "usage": {"output_tokens": facts.output_tokens},
-        },
+        {"type": "message_delta", "delta": ending, "usage": written},
         {"type": "message_stop"},
     ]
 

@@ -11,10 +11,6 @@ from enfold.history import last_reply_start
 from enfold.messages import NOTHING, Conversation, Extras, Message, Tool, ToolCall, ToolResult
 
 
-def _nothing() -> Extras:
-    return NOTHING
-
-
 @dataclass(frozen=True, slots=True)
 class TranscriptEntry:
     """A message and its place in the tree."""
@@ -24,7 +20,7 @@ class TranscriptEntry:
     """Unique in the transcript; generated if the file gives none, or the same twice."""
     parent_id: str | None = None
     """None at the beginning of a branch."""
-    extras: Extras = field(default_factory=_nothing, repr=False)
+    extras: Extras = field(default_factory=lambda: NOTHING, repr=False)
     """The file's other fields of the message: times, costs, flags."""
 
 
@@ -46,7 +42,7 @@ class Transcript:
     """The name of the file's format."""
     body: Extras | None = field(default=None, repr=False)
     """The request body it came in, as `Conversation.extras` has it."""
-    extras: Extras = field(default_factory=_nothing, repr=False)
+    extras: Extras = field(default_factory=lambda: NOTHING, repr=False)
     """The file's fields of the whole conversation, and notes of the reader."""
 
     def conversation(self, tip: str | None = None) -> Conversation:

@@ -170,13 +170,7 @@ AGENTS: Mapping[str, Agent] = {
             {"GOOGLE_GEMINI_BASE_URL": "gemini"},
             ("GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA"),
         ),
-        Agent(
-            "opencode",
-            "opencode",
-            "npm install -g opencode-ai",
-            _launch_opencode,
-            {},
-        ),
+        Agent("opencode", "opencode", "npm install -g opencode-ai", _launch_opencode, {}),
         Agent(
             "aider",
             "aider",

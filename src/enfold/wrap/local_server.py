@@ -22,7 +22,7 @@ from typing import Any
 from urllib.error import URLError
 from urllib.request import ProxyHandler, build_opener
 
-from enfold.amounts import dollars
+from enfold.amounts import dollars, number
 from enfold.errors import ConfigError, InputError, UnavailableError
 from enfold.jsontext import loads
 from enfold.settings import server_identity
@@ -63,10 +63,7 @@ class RunFigures:
     """The estimated cost without compressions; None if it is unknown."""
 
     def __str__(self) -> str:
-        amounts = [
-            f"{self.requests:,} {'request' if self.requests == 1 else 'requests'}",
-            f"{self.compressions:,} {'compression' if self.compressions == 1 else 'compressions'}",
-        ]
+        amounts = [number(self.requests, "request"), number(self.compressions, "compression")]
         if self.compressions:
             price = "price unknown" if self.dollars is None else dollars(self.dollars)
             amounts.append(f"{self.tokens:,} tokens saved ({price})")
@@ -83,19 +80,20 @@ class LocalServer:
         self.address = address
         self.is_reused = is_reused
         self._start = int(time() * 1000)
-        self._replies_before = self._counters().replies
+        _, self._replies_before = self._counters()
 
     def figures(self) -> RunFigures:
         """Return the savings since this object was made."""
         deadline = monotonic() + _USAGE_SECONDS
-        while (counters := self._counters()).replies < counters.requests:
-            if monotonic() > deadline:
-                break  # some requests have no usage, such as a count of tokens
+        requests, replies = self._counters()
+        # Some requests have no usage, such as a count of tokens.
+        while replies < requests and monotonic() <= deadline:
             sleep(_PAUSE)
+            requests, replies = self._counters()
         activity = loads(self._read(f"/api/activity?since={self._start}"))
         total = activity["total"]
         return RunFigures(
-            counters.replies - self._replies_before,
+            replies - self._replies_before,
             total["compressions"],
             total["spared"],
             None if total["unknown"] else total["dollars"],
@@ -103,34 +101,25 @@ class LocalServer:
             activity["bill_without"],
         )
 
-    def _counters(self) -> _Counters:
-        counters = _Counters()
+    def _counters(self) -> tuple[int, int]:
+        """Return the proxied requests that were answered, and the replies with recorded usage.
+
+        The usage of a reply is recorded up to a second after the answer.
+        """
+        requests = replies = 0
+        proxied = ('method="POST"', 'route="/v1', 'status="200"')
         for name, labels, value in _SAMPLE.findall(self._read("/metrics")):
             if name == "enfold_replies_total":
-                counters.replies += int(float(value))
-            elif name == "enfold_requests_total" and _is_proxied(labels):
-                counters.requests += int(float(value))
-        return counters
+                replies += int(float(value))
+            elif name == "enfold_requests_total" and all(part in labels for part in proxied):
+                requests += int(float(value))
+        return requests, replies
 
     def _read(self, path: str) -> str:
         status, text = _get(f"{self.address}{path}")
         if status != HTTPStatus.OK:
             raise UnavailableError(f"the local server answers {status} at {path}")
         return text
-
-
-@dataclass(slots=True)
-class _Counters:
-    """Counters of a server since its start."""
-
-    requests: int = 0
-    """Proxied requests that were answered."""
-    replies: int = 0
-    """Replies whose usage is recorded, which happens up to a second after the answer."""
-
-
-def _is_proxied(labels: str) -> bool:
-    return all(part in labels for part in ('method="POST"', 'route="/v1', 'status="200"'))
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,11 +164,7 @@ def _can_be_reused(address: str, variables: Mapping[str, str], db: str) -> bool:
         state = read_server_state(address)
     except (UnavailableError, InputError):
         return False
-    wanted = {
-        **server_identity(db, variables),
-        "token_required": False,
-        "client_key": True,
-    }
+    wanted = {**server_identity(db, variables), "token_required": False, "client_key": True}
     return bool(state.get("server") == wanted)
 
 
