@@ -143,6 +143,8 @@ class SourceText:
     def __init__(self, texts: Iterable[str]) -> None:
         self._texts = list(texts)
         self._blocks: dict[int, str] = {}
+        self._literal: dict[str, bool] = {}
+        self._forms: dict[tuple[ItemClass, str], bool] = {}
 
     def literal(self, items: Iterable[str]) -> set[str]:
         """Return the items that a text has as they are, without a copy of all texts.
@@ -150,15 +152,18 @@ class SourceText:
         A summary usually follows the order of its source. So each item is looked for where the
         item before it was found, then after that place, then before it.
         """
-        found = set[str]()
+        wanted = list(items)
         place, blocks = 0, len(self._borders) - 1
-        for item in dict.fromkeys(items):
+        for item in wanted:
+            if item in self._literal:
+                continue
+            self._literal[item] = False
             for number in chain(range(place, blocks), range(place)):
                 if _has_literally(self._block(number), item):
-                    found.add(item)
+                    self._literal[item] = True
                     place = number
                     break
-        return found
+        return set(filter(self._literal.__getitem__, wanted))
 
     @cached_property
     def _borders(self) -> list[int]:
@@ -170,6 +175,9 @@ class SourceText:
             borders.append(border)
             end = ends[border - 1]
         return borders
+
+    def _all_blocks(self) -> Iterator[str]:
+        return map(self._block, range(len(self._borders) - 1))
 
     def _block(self, number: int) -> str:
         """Return the texts of a block, as `_text` has them."""
@@ -183,11 +191,11 @@ class SourceText:
 
     @cached_property
     def _text(self) -> str:
-        return _with_plain_quotes("\n".join(self._texts))
+        return "\n".join(self._all_blocks())
 
     @cached_property
     def _lower(self) -> str:
-        return self._text.lower()
+        return "\n".join([block.lower() for block in self._all_blocks()])
 
     @cached_property
     def _letters(self) -> frozenset[str]:
@@ -196,11 +204,13 @@ class SourceText:
     @cached_property
     def _lines(self) -> tuple[str, str]:
         """The lines in lower case: those of ASCII, and the others."""
-        if self._lower.isascii():
-            return self._lower, ""
-        lines = self._lower.split("\n")
-        others = [line for line in lines if not line.isascii()]
-        return "\n".join(filter(str.isascii, lines)), "\n".join(others)
+        plain: list[str] = []
+        others: list[str] = []
+        for block in self._all_blocks():
+            lines = [block] if block.isascii() else block.split("\n")
+            plain += [line.lower() for line in lines if line.isascii()]
+            others += [line.lower() for line in lines if not line.isascii()]
+        return "\n".join(plain), "\n".join(others)
 
     @cached_property
     def _squashed(self) -> tuple[str, ...]:
@@ -256,6 +266,12 @@ class SourceText:
 
     def has_form(self, kind: ItemClass, item: str) -> bool:
         """Return True if the source has the item in another form that an honest writer may use."""
+        key = (kind, item)
+        if key not in self._forms:
+            self._forms[key] = self._finds_form(kind, item)
+        return self._forms[key]
+
+    def _finds_form(self, kind: ItemClass, item: str) -> bool:
         lower = item.lower()
         if self._has_literally(lower) or _has_token(self._lower, lower):
             return True
@@ -385,8 +401,7 @@ class SourceText:
 
     def _has_words_of(self, part: str) -> bool:
         """Return True if a text has the part of a quotation literally, as whole words."""
-        blocks = map(self._block, range(len(self._borders) - 1))
-        return any(_has_words_of(block, part) for block in blocks)
+        return any(_has_words_of(block, part) for block in self._all_blocks())
 
     def _may_be_quoted(self, words: list[str]) -> bool:
         """Return False if the source is in another language, so that only a translation is."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from types import NoneType
 from typing import Any, TypeAlias
 
 from enfold.errors import InputError
@@ -182,21 +183,41 @@ def texts(messages: Iterable[Message]) -> Iterator[str]:
                 yield from part_texts(part)
 
 
-def part_texts(part: Part) -> Iterator[str]:
-    """Yield all texts of a part; a text that is no JSON itself."""
+def part_texts(part: Part) -> Sequence[str]:
+    """Return all texts of a part; a text that is no JSON itself."""
     match part:
-        case Text(text):
-            value = _parsed(text)
-            yield from (text,) if value is text else _strings(value)
-        case ToolCall():
-            yield from _strings(_arguments(part))
+        case Text(text) | ToolCall(arguments=str(text)):
+            return _texts_of(text)
         case ToolResult(parts=inner):
-            for each in inner:
-                yield from part_texts(each)
-        case Data(value):
-            yield from _strings(value)
+            return [text for each in inner for text in part_texts(each)]
+        case ToolCall(arguments=value) | Data(value):
+            return _strings(value)
         case Attachment(name=name, url=url):
-            yield from filter(None, (name, url))
+            return tuple(filter(None, (name, url)))
+    return ()
+
+
+def _texts_of(text: str) -> Sequence[str]:
+    """Return the strings in a JSON object or array, or the text itself if it is neither."""
+    if text[:1].isalnum() or not _has_json_edges(text):
+        return (text,)
+    found = _json_texts(text)
+    return (text,) if found is _NO_JSON else found
+
+
+_NO_JSON = ("",)
+_CHARACTERS_PER_ENTRY = 64
+
+
+def _read_json(text: str) -> tuple[str, ...]:
+    value = _parsed(text)
+    return _NO_JSON if value is text else tuple(_strings(value))
+
+
+# Several steps of a compression read the same calls and results.
+_json_texts = TextMemo(
+    _read_json, lambda found: 1 + len(found) + sum(map(len, found)) // _CHARACTERS_PER_ENTRY
+)
 
 
 def _commands_called(messages: Iterable[Message]) -> Iterator[str]:
@@ -220,29 +241,40 @@ def may_be_json(text: str) -> bool:
 
 def _parsed(text: str) -> Any:
     """Return the value of a JSON object or array, or the text itself if it is neither."""
-    if not may_be_json(text):
-        return text
-    bare = text.strip()
-    if (bare[:1], bare[-1:]) not in _JSON_EDGES:
+    if text[:1].isalnum() or not _has_json_edges(text):  # nearly all texts begin with a word
         return text
     try:
-        return loads(bare)
+        return loads(text.strip())
     except InputError:
         return text
 
 
-def _strings(value: Any) -> Iterator[str]:
-    """Yield every string in a JSON value; strings that are JSON themselves are read as JSON."""
+def _has_json_edges(text: str) -> bool:
+    bare = text.strip()
+    return (bare[:1], bare[-1:]) in _JSON_EDGES
+
+
+_WITHOUT_TEXT = frozenset({int, float, bool, NoneType})
+
+
+def _strings(value: Any) -> list[str]:
+    """Return every string in a JSON value; strings that are JSON themselves are read as JSON."""
+    if isinstance(value, str):
+        return [value]
+    found: list[str] = []
     waiting = [value]
     while waiting:
         each = waiting.pop()
         if isinstance(each, str):
-            inner = _parsed(each) if each is not value else each
-            if isinstance(inner, str):
-                yield inner
+            inner = _parsed(each)
+            if inner is each:
+                found.append(each)
             else:
                 waiting.append(inner)
+        elif type(each) in _WITHOUT_TEXT:
+            continue
         elif isinstance(each, Mapping):
             waiting.extend(reversed(list(each.values())))
         elif isinstance(each, list | tuple):
             waiting.extend(reversed(each))
+    return found
