@@ -433,12 +433,11 @@ def _has_one_summary_with_text(_plan: Plan, answer: Condensation) -> str:
 def _summarizes_only_the_middle(plan: Plan, answer: Condensation) -> str:
     if answer.summary is None:
         return ""
-    protected = set(range(len(plan.messages))).difference(plan.split.summarized)
+    touched = set(answer.summary.indexes).difference(plan.split.summarized)
     last = last_user_message(plan.messages)
-    if last is not None:
-        protected.add(last)
-    touched = sorted(protected.intersection(answer.summary.indexes))
-    return f"message {touched[0]} is protected and was summarized" if touched else ""
+    if last is not None and last in answer.summary.indexes:
+        touched.add(last)
+    return f"message {min(touched)} is protected and was summarized" if touched else ""
 
 
 def _edits_no_protected_message(plan: Plan, answer: Condensation) -> str:
@@ -455,10 +454,12 @@ def _edits_no_protected_message(plan: Plan, answer: Condensation) -> str:
 
 def _keeps_tool_pairs(plan: Plan, answer: Condensation) -> str:
     shown = list(answer.shown(plan).values())
-    if len(orphans(shown)) > len(orphans(plan.messages)):
-        return f"message {orphans(shown)[0]} of the result holds a tool result without its call"
-    if len(unanswered(shown)) > len(unanswered(plan.messages)):
-        return f"message {unanswered(shown)[0]} of the result holds a tool call without its result"
+    found = orphans(shown)
+    if found and len(found) > len(orphans(plan.messages)):
+        return f"message {found[0]} of the result holds a tool result without its call"
+    found = unanswered(shown)
+    if found and len(found) > len(unanswered(plan.messages)):
+        return f"message {found[0]} of the result holds a tool call without its result"
     return ""
 
 

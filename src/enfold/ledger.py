@@ -374,10 +374,10 @@ def write(before: Sequence[Any], after: Sequence[Any], edits: Edits | None = Non
         digests.append(_digest_of(written))
         _add_to_digest(together, written)
     edited = {} if edits is None else edits
-    # Most messages of before are not among those after, which their texts alone tell.
-    gists = set(map(_gist, after))
+    # Most messages of before are not among those after, which their contents alone tell.
+    contents = set(map(_content, after))
     old = [
-        _hash(dumps(message)) if _gist(message) in gists or index in edited else b""
+        _hash(dumps(message)) if _content(message) in contents or index in edited else b""
         for index, message in enumerate(before)
     ]
     texts: list[TextChange] = []
@@ -621,13 +621,10 @@ def _add_to_digest(together: blake2b, message: bytes) -> None:
     together.update(message)
 
 
-def _gist(message: Any) -> int:
-    """Return a hash of two texts of a wire message. Messages that are the same have the same."""
-    if not isinstance(message, dict):
-        return 0
-    role, content = message.get("role"), message.get("content")
-    texts = (role if isinstance(role, str) else "", content if isinstance(content, str) else "")
-    return hash(texts)
+def _content(message: Any) -> str:
+    """Return the content of a wire message if it is a text. The same messages have the same."""
+    content = message.get("content") if isinstance(message, dict) else None
+    return content if isinstance(content, str) else ""
 
 
 _Pairs: TypeAlias = set[tuple[str, str]]

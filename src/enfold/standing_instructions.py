@@ -112,25 +112,34 @@ def find_standing(
             left_out += 1
     texts = _typed_texts(messages, found, marks, plain)
     in_force, withdrawn_by = _rules_in_force(texts)
+    # Most messages are short and have no rule; a value is made only for those that stand.
+    short: dict[int, int] = {}
     whole: dict[int, Standing] = {}
     quotes: dict[int, str] = {}
     for index, text in texts.items():
         why: Why = "rule" if in_force[index] else "words"
         if index in plain:
-            whole[index] = Standing(index, why, counts[index])
+            if why == "words" and counts[index] <= _LONG:
+                short[index] = counts[index]
+            else:
+                whole[index] = Standing(index, why, counts[index])
         elif answers_a_call(messages[index]):
             quotes[index] = text
         else:
             whole[index] = _person_only(index, messages[index], counts[index], tokenizer, why)
-    quoted = sum(get(tokenizer).count(text) for text in quotes.values())
+    quoted = sum(get(tokenizer).count(text) for text in quotes.values()) + sum(short.values())
     if quoted + _total(whole) > limits.words:
         whole |= {
             index: _without_pasted(each, messages[index], tokenizer)
             for index, each in whole.items()
             if each.tokens > _LONG
         }
-    if quoted + _total(whole) > limits.words:
+    if quoted + _total(whole) <= limits.words:
+        whole |= _words(short)
+    else:
         quotes = {index: "\n".join(in_force[index]) for index in quotes if in_force[index]}
+        if limits.fill:
+            whole |= _words(short)
         chosen = _choose(whole, messages, in_force, tokenizer, limits)
         # A rule that was withdrawn must not stand without the words that withdrew it.
         shown = chosen.keys() | quotes.keys()
@@ -145,6 +154,11 @@ def find_standing(
     found.update(whole)
     standing = tuple(found[index] for index in sorted(found))
     return StandingMessages(standing, quotes, left_out)
+
+
+def _words(tokens: Mapping[int, int]) -> dict[int, Standing]:
+    """Return messages without rules, whose tokens are given by index."""
+    return {index: Standing(index, "words", count) for index, count in tokens.items()}
 
 
 def _typed_texts(
@@ -268,11 +282,15 @@ def _choose(
         room = (limits.words - _total(chosen)) // 2
         chosen |= _with_possible_rules(whole, messages, in_force, chosen, tokenizer, room)
     room = limits.words - _total(chosen) if limits.fill else 0
-    for index, each in sorted(whole.items(), key=lambda item: item[1].tokens) if room > 0 else ():
+    for index, each in sorted(whole.items(), key=_tokens_and_index) if room > 0 else ():
         if index not in chosen and each.tokens <= room:
             chosen[index] = each
             room -= each.tokens
     return chosen
+
+
+def _tokens_and_index(item: tuple[int, Standing]) -> tuple[int, int]:
+    return item[1].tokens, item[0]
 
 
 def _with_possible_rules(
@@ -325,7 +343,8 @@ def _rules_in_force(
     for place, start, end in gone.values():
         withdrawals.setdefault(place, set()).add((start, end))
     in_force: dict[int, tuple[str, ...]] = dict.fromkeys(typed, ())
-    for place, (index, text) in enumerate(typed.items()):
+    indexes = tuple(typed)
+    for place, index in enumerate(indexes):
         if rules[place] or place in withdrawals:
             stated = {
                 (rule.start, rule.end)
@@ -335,12 +354,13 @@ def _rules_in_force(
             ends = {end for _, end in stated}
             more = withdrawals.get(place, ())
             stated |= {(start, end) for start, end in more if end not in ends}
+            text = typed[index]
             in_force[index] = tuple(text[start:end].strip() for start, end in sorted(stated))
+    for index, text in typed.items():
         # An excerpt of an earlier compression has the rules of its message and nothing else.
         is_short = _EXCERPT_MARK in text and len(text) < 4 * _LONG
         if is_short and not in_force[index] and _EXCERPT.search(text):
             in_force[index] = (text,)
-    indexes = tuple(typed)
     withdrawn_by: dict[int, set[int]] = {}
     for (place, _), withdrawal in gone.items():
         withdrawn_by.setdefault(indexes[place], set()).add(indexes[withdrawal.text])
