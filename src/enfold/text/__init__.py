@@ -11,22 +11,16 @@ _ENTRIES = 65_536
 _LENGTH_BITS = 32
 
 
-def key_of(text: str) -> int:
-    """Return a number that stands for a text in this process.
-
-    It has the text's hash of 64 bits, which Python salts for each process and keeps with the text,
-    and its length: a chance collision is not expected in the life of any process.
-    """
-    return (hash(text) << _LENGTH_BITS) + len(text)
-
-
 class TextMemo(Generic[Value]):
     """A function of a text with a memo, in two generations.
 
     When the young generation is full it becomes the old one, and the old one is dropped. A text
     that is found in the old one moves to the young. `weigh` returns the number of entries that a
-    value counts for. Threads may share it: a generation is replaced, never emptied. The texts
-    themselves are not held.
+    value counts for. Threads may share it: a generation is replaced, never emptied.
+
+    The texts themselves are not held. The key is the text's hash of 64 bits, which Python salts for
+    each process and keeps with the text, and its length: a chance collision is not expected in the
+    life of any process.
     """
 
     def __init__(

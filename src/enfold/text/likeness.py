@@ -93,7 +93,7 @@ def _encoded(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-@lru_cache(maxsize=32_768)
+@lru_cache(maxsize=4_096)
 def _word(word: str) -> _Word:
     weights = _weights()
     found = [weights[bucket] for bucket in _word_buckets(word)]

@@ -90,7 +90,7 @@ _VOTE = 0.5
 """What a word that begins a cue tells of the language; a common word tells twice as much."""
 _LANE = 16
 """Bits in which the votes for a language are counted."""
-_MOST_WORDS = 50_000
+_MOST_WORDS = 8_192
 """Words whose entries are remembered."""
 _SAMPLE = 2000
 """Characters that tell the language of a text."""
@@ -468,12 +468,21 @@ def possible_rules(text: str) -> tuple[PossibleRule, ...]:
     return _read(text).possible
 
 
+class _JudgedSentence(NamedTuple):
+    """A sentence with its cues."""
+
+    start: int
+    text: str
+    cues: _Cues
+
+
 class _Sentence(NamedTuple):
     """A sentence that states, withdraws or replaces a rule."""
 
     start: int
     text: str
-    cues: _Cues
+    cues: frozenset[str]
+    """The kinds of its cues, without their places: that is all that other sentences need."""
 
     @property
     def end(self) -> int:
@@ -494,7 +503,7 @@ _NOTHING_READ = _Reading()
 
 def _read_once(text: str) -> _Reading:
     found: list[RuleSpan] = []
-    sentences: list[_Sentence] = []
+    sentences: list[_JudgedSentence] = []
     possible: list[PossibleRule] = []
     for span in harness.spans(text):
         if span.kind != "person":
@@ -505,9 +514,19 @@ def _read_once(text: str) -> _Reading:
         else:
             _find_in_prose(text, span.start, span.end, found, sentences, possible)
     ends = {rule.end for rule in found}
-    kept = (each for each in sentences if each.end in ends or each.cues.any(*_CHANGES))
+    kept = (
+        _Sentence(start, bare, _cue_kinds(frozenset(cues.places)))
+        for start, bare, cues in sentences
+        if start + len(bare) in ends or cues.any(*_CHANGES)
+    )
     reading = _Reading(tuple(found), tuple(kept), tuple(possible))
     return _NOTHING_READ if reading == _NOTHING_READ else reading
+
+
+@lru_cache(maxsize=1_024)
+def _cue_kinds(kinds: frozenset[str]) -> frozenset[str]:
+    """Return the same set, so that the sentences with equal cues share one."""
+    return kinds
 
 
 # The same messages are read by every compression of a session.
@@ -529,7 +548,7 @@ def _find_in_prose(
     start: int,
     end: int,
     found: list[RuleSpan],
-    sentences: list[_Sentence],
+    sentences: list[_JudgedSentence],
     possible: list[PossibleRule],
 ) -> None:
     likely = _languages(_tokens(text[start : min(start + _SAMPLE, end)]))
@@ -547,12 +566,13 @@ def _find_in_prose(
             is_first = not found or found[-1].start < header
             found.append(RuleSpan(header if is_first else paragraph.start, paragraph.end, "rule"))
             for low, sentence in _sentences(text, paragraph):
-                sentences.append(_Sentence(low, sentence, _judge(sentence, usual, wanted)[0]))
+                cues, _ = _judge(sentence, usual, wanted)
+                sentences.append(_JudgedSentence(low, sentence, cues))
             continue
         for low, sentence in _sentences(text, paragraph):
             high = low + len(sentence)
             cues, judgement = _judge(sentence, usual, wanted)
-            sentences.append(_Sentence(low, sentence, cues))
+            sentences.append(_JudgedSentence(low, sentence, cues))
             if judgement.announces:
                 header = low
             if judgement.kind:
@@ -567,7 +587,7 @@ def _find_in_sentence(
     sentence: str,
     start: int,
     found: list[RuleSpan],
-    sentences: list[_Sentence],
+    sentences: list[_JudgedSentence],
     possible: list[PossibleRule],
 ) -> None:
     """Do the same for one sentence without marks: nothing is divided, and all is in its words."""
@@ -575,7 +595,7 @@ def _find_in_sentence(
     cues = _cues_in(sentence, tokens, _languages(tokens))
     judgement = _judgement(sentence, tokens, cues, _LIKENESS)
     end = start + len(sentence)
-    sentences.append(_Sentence(start, sentence, cues))
+    sentences.append(_JudgedSentence(start, sentence, cues))
     if judgement.kind:
         found.append(RuleSpan(start, end, judgement.kind))
     elif judgement.likeness >= _POSSIBLE:
@@ -675,8 +695,8 @@ class _Cues:
         return not self.places.keys().isdisjoint(cues)
 
 
-# People and their programs repeat many sentences in other messages.
-@lru_cache(maxsize=8_192)
+# People and their programs repeat sentences in other messages, most of them soon.
+@lru_cache(maxsize=1_024)
 def _judge(sentence: str, usual: str, wanted: float) -> tuple[_Cues, _Judgement]:
     """Return the cues of a sentence and its kind; a rule without cues needs the wanted likeness."""
     bare = _without_quoted(sentence)
@@ -1159,7 +1179,7 @@ def rules_of_all(texts: Iterable[str]) -> tuple[list[tuple[RuleSpan, ...]], With
             number = ends.get(sentence.end)
             new = None
             if number is not None:
-                forbids = sentence.cues.any("forbid", "consult")
+                forbids = not sentence.cues.isdisjoint(("forbid", "consult"))
                 new = _Subject(_subject(sentence.text), forbids)
             old = [*_switch(sentence, in_force), *_withdraw(sentence, new, in_force)]
             gone |= dict.fromkeys(old, Withdrawal(index, sentence.start, sentence.end))
@@ -1175,7 +1195,7 @@ def _switch(sentence: _Sentence, in_force: _RulesInForce) -> Sequence[_Place]:
     tell which of them it means.
     """
     cues = sentence.cues
-    if "forbid" in cues or not cues.any("back", "lasting"):
+    if "forbid" in cues or cues.isdisjoint(("back", "lasting")):
         return ()
     if sentence.text.endswith(_QUESTION_ENDS):
         return ()
@@ -1214,7 +1234,7 @@ def _withdraw(
     named = _replaced_terms(sentence.text) if "instead" in cues else frozenset()
     if "instead" in cues and not named and new and new.forbids:
         named = terms  # "no longer" forbids what an old rule demands
-    changes = cues.any("lasting", "correct", "instead")
+    changes = not cues.isdisjoint(("lasting", "correct", "instead"))
     replaced = in_force.replaced_by(new, changes=changes) if new else set[_Subject]()
     if named:
         found = in_force.about(named | terms if new else named)
@@ -1234,7 +1254,7 @@ def _thing(subject: _Subject) -> frozenset[str]:
     return frozenset(term for term in subject.terms if not (term.isdigit() or term in values))
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=4_096)
 def _subject(sentence: str) -> frozenset[str]:
     """Return the terms that name the subject of a rule."""
     return frozenset(_content_stems(sentence, _tables().no_subject))
