@@ -21,12 +21,10 @@ from functools import cache, partial
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import repeat
-from sys import getsizeof
 from threading import Lock
 from typing import Literal, Protocol, TypeAlias, TypeVar
 
 from enfold.errors import ConfigError, EnfoldError, TokenCountError
-from enfold.text import key_of
 
 CountTexts: TypeAlias = Callable[[list[str]], list[int]]
 """Returns the tokens of each non-empty text. May raise any error; the caller translates it."""
@@ -197,21 +195,17 @@ def _repair(text: str) -> str:
 UNKNOWN = -1
 
 _ENTRIES = 40_000
-"""An entry of a short text takes about 170 bytes."""
-_BYTES = 8 * 2**20
-"""More than a million tokens of text."""
-_SHORT = 64
-"""Characters of a text that is as cheap to count as to find."""
+"""An entry takes about 100 bytes, however long its text is."""
 _SLOTS = 2**18
-"""Places of the table of counts by key, an even number. It takes 3 MB."""
+"""Places of the table of dropped counts, an even number. It takes 3 MB."""
 _PRIME = (1 << 61) - 1
 _TAG = (1 << 64) - 1
 
 
 class _CountTable:
-    """Counts of long texts by key, in a table of a fixed size; a new entry may replace another.
+    """Counts by the hash of a text, in a table of a fixed size; a new one may replace another.
 
-    It serves conversations that are larger than a memo by text may be: 12 bytes for a text.
+    It serves conversations that have more texts than a memo has entries: 12 bytes for a text.
     """
 
     def __init__(self, slots: int = _SLOTS) -> None:
@@ -219,51 +213,47 @@ class _CountTable:
         self._tags = array("Q")
         self._counts = array("I")
 
-    def find(self, text: str) -> int:
+    def find(self, key: int) -> int:
         """Return the count of a text, or `UNKNOWN`."""
-        if len(text) > _SHORT and self._tags:
-            slot, tag = self._place(text)
+        if self._tags:
+            slot, tag = self._place(key)
             for place in (slot, slot ^ 1):
                 if self._tags[place] == tag:
                     return self._counts[place]
         return UNKNOWN
 
-    def keep(self, text: str, count: int) -> None:
-        """Remember the count of a long text."""
-        if len(text) <= _SHORT:
-            return
+    def keep(self, key: int, count: int) -> None:
+        """Remember the count of a text."""
         if not self._tags:
             self._counts = array("I", bytes(4 * self._slots))
             self._tags = array("Q", bytes(8 * self._slots))
-        slot, tag = self._place(text)
+        slot, tag = self._place(key)
         if self._tags[slot] not in (0, tag):
             self._tags[slot ^ 1], self._counts[slot ^ 1] = self._tags[slot], self._counts[slot]
         self._counts[slot] = count
         self._tags[slot] = tag
 
-    def _place(self, text: str) -> tuple[int, int]:
-        key = key_of(text)
-        return key % _PRIME % self._slots, hash(text) & _TAG or 1
+    def _place(self, key: int) -> tuple[int, int]:
+        return key % _PRIME % self._slots, key & _TAG or 1
 
 
 class Memo:
-    """Counts by text, in two generations, bounded by entries and by bytes.
+    """Counts by text, in two generations of so many `entries` each.
+
+    A text is known by its hash of 64 bits, which Python salts for each process and keeps with the
+    text: a chance collision is not expected in the life of any process, and no text is held.
 
     New texts go to the young generation. When it is full it becomes the old one, and the old one
     is dropped whole; a text that the old one still knows moves to the young. That keeps what is in
     use, as a queue of the least recently used would, but a known text costs one lookup and no
-    lock: a generation is replaced, never emptied under a reader.
-
-    `entries` and `size` (bytes of text) bound one generation. A text larger than a generation is
-    not kept. The counts of long texts that were dropped are found by their keys.
+    lock: a generation is replaced, never emptied under a reader. The counts of texts that were
+    dropped are found in a table.
     """
 
-    def __init__(self, *, entries: int = _ENTRIES, size: int = _BYTES) -> None:
+    def __init__(self, *, entries: int = _ENTRIES) -> None:
         self._entries = entries
-        self._size = size
-        self._young: dict[str, int] = {}
-        self._old: dict[str, int] = {}
-        self._young_size = 0
+        self._young: dict[int, int] = {}
+        self._old: dict[int, int] = {}
         self._dropped = _CountTable()
         self._changing = Lock()
 
@@ -272,43 +262,48 @@ class Memo:
 
     def get(self, text: str) -> int:
         """The count of one text, or `UNKNOWN`."""
-        count = self._young.get(text, UNKNOWN)
+        count = self._young.get(hash(text), UNKNOWN)
         return self.find((text,))[0] if count == UNKNOWN and self._old else count
 
     def find(self, texts: Sequence[str]) -> list[int]:
         """The count of each text, or `UNKNOWN`."""
-        counts = list(map(self._young.get, texts, repeat(UNKNOWN)))
+        counts = list(map(self._young.get, map(hash, texts), repeat(UNKNOWN)))
         if self._old and UNKNOWN in counts:
-            old = self._old
             with self._changing:
+                old = self._old
                 for index, text in enumerate(texts):
                     if counts[index] == UNKNOWN:
-                        count = old.get(text, UNKNOWN)
-                        counts[index] = self._dropped.find(text) if count == UNKNOWN else count
-            self.keep({text: old[text] for text in texts if text in old})
+                        key = hash(text)
+                        count = counts[index] = old.get(key, UNKNOWN)
+                        if count == UNKNOWN:
+                            counts[index] = self._dropped.find(key)
+                        else:
+                            self._keep(key, count)
         return counts
 
     def keep_one(self, text: str, count: int) -> None:
         """Remember one count for later."""
         with self._changing:
-            self._keep(text, count)
+            self._keep(hash(text), count)
 
     def keep(self, counted: Mapping[str, int]) -> None:
         """Remember counts for later."""
+        keys = map(hash, counted)
         with self._changing:
-            for text, count in counted.items():
-                self._keep(text, count)
+            if len(self._young) + len(counted) <= self._entries:
+                self._young.update(zip(keys, counted.values(), strict=True))
+                return
+            for key, count in zip(keys, counted.values(), strict=True):
+                self._keep(key, count)
 
-    def _keep(self, text: str, count: int) -> None:
-        size = getsizeof(text)
-        if size > self._size or text in self._young:
+    def _keep(self, key: int, count: int) -> None:
+        if not self._entries:
             return
-        if len(self._young) >= self._entries or self._young_size + size > self._size:
-            for old_text, old_count in self._old.items():
-                self._dropped.keep(old_text, old_count)
-            self._old, self._young, self._young_size = self._young, {}, 0
-        self._young[text] = count
-        self._young_size += size
+        if len(self._young) >= self._entries and key not in self._young:
+            for old_key, old_count in self._old.items():
+                self._dropped.keep(old_key, old_count)
+            self._old, self._young = self._young, {}
+        self._young[key] = count
 
 
 DEFAULT = "o200k_base"
@@ -353,13 +348,13 @@ class Tokenizer:
         counts = self._memo.find(texts)
         if UNKNOWN not in counts:
             return counts
-        unseen = dict.fromkeys(
-            (text for text, count in zip(texts, counts, strict=True) if count == UNKNOWN), 0
-        )
-        unseen.update(self._count([text for text in unseen if text]))
-        self._memo.keep(unseen)
+        pairs = zip(texts, counts, strict=True)
+        unseen = list(dict.fromkeys(text for text, count in pairs if text and count == UNKNOWN))
+        counted = self._count(unseen) if unseen else {}
+        del unseen
+        self._memo.keep(counted)
         return [
-            unseen[text] if count == UNKNOWN else count
+            counted.get(text, 0) if count == UNKNOWN else count
             for text, count in zip(texts, counts, strict=True)
         ]
 
@@ -414,7 +409,7 @@ _TOKENIZERS = {
         Tokenizer("cl100k_base", partial(TiktokenCounter, "cl100k_base")),
         Tokenizer("claude", partial(claude, "4.8")),
         Tokenizer("claude-3", partial(claude, "3.0")),
-        Tokenizer("chars4", chars4, memo=Memo(size=0)),
+        Tokenizer("chars4", chars4, memo=Memo(entries=0)),
     )
 }
 
