@@ -96,9 +96,19 @@ class Lexicon(dict[str, Token]):
         """The exact items of tokens, by the items that the tokens have, so that all share them."""
         self._names: set[str] = set()
         """Concepts that are capitalized inside a piece of text."""
+        self._pairs: dict[str, str] = {}
+        """Concepts of unspaced scripts by themselves, so that all tokens share them."""
 
     def __missing__(self, raw: str) -> Token:
-        token = self[raw] = read_token(raw)
+        token = read_token(raw)
+        if len(token.concepts) > 1:
+            pairs = token.concepts
+            token = token._replace(concepts=tuple(map(self._pairs.setdefault, pairs, pairs)))
+        elif token.concepts and (known := self.get(token.concepts[0])) is not None:
+            # Most words occur in several forms: capitalized, before a comma.
+            if known.concepts == token.concepts:
+                token = token._replace(concepts=known.concepts)
+        self[raw] = token
         for kind, item in token.items:
             concept = item.lower()
             # The most exact kind wins, so that the order of tokens makes no difference.
