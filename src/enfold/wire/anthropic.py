@@ -54,9 +54,9 @@ from enfold.wire.fields import (
 from enfold.wire.replies import (
     BlockPositions,
     CalledTool,
-    JoinedReplies,
     Reply,
     ServerSentEvent,
+    StreamJoiner,
     Visibility,
     as_integer,
     as_mapping,
@@ -440,7 +440,7 @@ def _visible_reason(reason: Any, *, has_calls: bool) -> Any:
     return "end_turn" if reason == "tool_use" and not has_calls else reason
 
 
-class MessagesStreamJoiner(JoinedReplies):
+class MessagesStreamJoiner(StreamJoiner):
     """Joins the streams of one turn."""
 
     def __init__(self, name: str) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 from enfold.messages import Conversation, Message
-from enfold.wire.replies import CalledTool, ReplyParser, ServerSentEvent
+from enfold.wire.replies import CalledTool, ReplyParser, StreamJoiner
 
 RawMessages: TypeAlias = Sequence[Mapping[str, Any]]
 """Messages of a dialect as JSON values."""
@@ -39,18 +39,6 @@ class Dialect(Protocol):
 
     def render_message(self, message: Message) -> Any:
         """Return one message as a JSON value."""
-        ...
-
-
-class StreamJoiner(Protocol):
-    """Joins the streams of one turn, so that the client receives a single stream."""
-
-    def add(self, event: ServerSentEvent, data: dict[str, Any] | None) -> Iterable[ServerSentEvent]:
-        """Return the events that the client receives now; `data` is the event's JSON object."""
-        ...
-
-    def end_reply(self, *, is_last: bool) -> Iterable[ServerSentEvent]:
-        """Return the events that the client receives at the end of one of the replies."""
         ...
 
 

@@ -49,9 +49,9 @@ from enfold.wire.fields import (
 from enfold.wire.replies import (
     TEXT_SEPARATOR,
     CalledTool,
-    JoinedReplies,
     Reply,
     ServerSentEvent,
+    StreamJoiner,
     as_integer,
     as_mapping,
     as_text,
@@ -493,7 +493,7 @@ def _join_bodies(bodies: RawMessages, name: str) -> dict[str, Any]:
     return {**last, "usageMetadata": usage} if usage else last
 
 
-class GeminiStreamJoiner(JoinedReplies):
+class GeminiStreamJoiner(StreamJoiner):
     """Joins the streams of one turn."""
 
     def __init__(self, name: str) -> None:

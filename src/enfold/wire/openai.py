@@ -51,9 +51,9 @@ from enfold.wire.fields import (
 from enfold.wire.replies import (
     TEXT_SEPARATOR,
     CalledTool,
-    JoinedReplies,
     Reply,
     ServerSentEvent,
+    StreamJoiner,
     as_integer,
     as_mapping,
     as_text,
@@ -612,7 +612,7 @@ def _visible_reason(reason: Any, *, has_calls: bool) -> Any:
     return "stop" if reason == "tool_calls" and not has_calls else reason
 
 
-class ChatStreamJoiner(JoinedReplies):
+class ChatStreamJoiner(StreamJoiner):
     """Joins the streams of one turn."""
 
     def __init__(self, name: str) -> None:

@@ -54,9 +54,9 @@ from enfold.wire.openai import (
 from enfold.wire.replies import (
     BlockPositions,
     CalledTool,
-    JoinedReplies,
     Reply,
     ServerSentEvent,
+    StreamJoiner,
     Visibility,
     as_integer,
     as_mapping,
@@ -456,7 +456,7 @@ def _without_tool(response: Mapping[str, Any], name: str) -> dict[str, Any]:
     return {**response, "tools": [tool for tool in tools if as_mapping(tool).get("name") != name]}
 
 
-class ResponsesStreamJoiner(JoinedReplies):
+class ResponsesStreamJoiner(StreamJoiner):
     """Joins the streams of one turn."""
 
     def __init__(self, name: str) -> None:

@@ -71,11 +71,11 @@ class ReplyParser(Protocol):
         ...
 
 
-class JoinedReplies:
-    """The state that the stream joiners of all providers share.
+class StreamJoiner:
+    """Joins the streams of one turn, so that the client receives a single stream.
 
-    The streams of one turn are joined into one: of the first reply the client receives the
-    beginning, of the last one the end, with the usage of all.
+    Of the first reply the client receives the beginning, of the last one the end, with the usage of
+    all.
     """
 
     def __init__(self, name: str) -> None:
@@ -88,6 +88,17 @@ class JoinedReplies:
         self._usage: dict[str, Any] = {}
         self._closing: list[tuple[ServerSentEvent, Any]] = []
         """The events at the end of a reply and their data, held back until its end."""
+
+    def add(self, event: ServerSentEvent, data: dict[str, Any] | None) -> list[ServerSentEvent]:
+        """Return the events that the client receives now; `data` is the event's JSON object.
+
+        The end of a reply is held back.
+        """
+        raise NotImplementedError
+
+    def end_reply(self, *, is_last: bool) -> list[ServerSentEvent]:
+        """Return the events that the client receives at the end of one of the replies."""
+        raise NotImplementedError
 
     def _begin_next(self) -> None:
         """Forget one reply before the next one begins, except its usage."""

@@ -36,8 +36,7 @@ from enfold.server.proxy.upstream import (
     is_stream,
 )
 from enfold.wire import Wire
-from enfold.wire.contract import StreamJoiner
-from enfold.wire.replies import EventParser, Reply, ReplyParser, ServerSentEvent
+from enfold.wire.replies import EventParser, Reply, ReplyParser, ServerSentEvent, StreamJoiner
 from enfold.wire.request_additions import add_recall_tool
 
 CallUpstream: TypeAlias = Callable[[bytes], AbstractAsyncContextManager[UpstreamResponse]]
