@@ -13,7 +13,7 @@ from enfold.engine import Engine
 from enfold.engine.relay import CHANNEL
 from enfold.errors import SummaryError
 from enfold.events import CompressionFailed, Event, Events
-from enfold.store import open_store, outbox
+from enfold.store import open_store
 from enfold.testing import ScriptedSummarizer
 from tests.databases import Server
 from tests.engine.conftest import MODEL, WINDOW, talk
@@ -109,7 +109,7 @@ async def test_after_a_restart_of_the_database_they_hear_each_other_again(
 async def test_emitted_events_are_sent_before_closing(address: str) -> None:
     async with (
         await open_store(address) as store,
-        aclosing(outbox.listen(store, CHANNEL)) as notices,
+        aclosing(store.listen(CHANNEL)) as notices,
     ):
         assert await anext(notices) == ""
         async with enfold.open(address) as engine:

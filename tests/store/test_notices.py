@@ -16,8 +16,8 @@ from enfold.store import Database, open_store, outbox
 async def test_notices_arrive_in_order_on_their_channel_only(server: Server) -> None:
     url = server.emptied_database()
     async with await open_store(url) as here, await open_store(url) as there:
-        assert outbox.can_send(here)
-        async with aclosing(outbox.listen(there, "a channel")) as notices:
+        assert here.can_notify
+        async with aclosing(there.listen("a channel")) as notices:
             assert await anext(notices) == ""
             await here.write(outbox.send, "another", "not for you")
             for text in ("one", "zwei ü", "x" * outbox.LONGEST):
@@ -36,7 +36,7 @@ async def test_a_rolled_back_notice_is_not_sent(server: Server) -> None:
     url = server.emptied_database()
     async with (
         await open_store(url) as store,
-        aclosing(outbox.listen(store, "a channel")) as notices,
+        aclosing(store.listen("a channel")) as notices,
     ):
         assert await anext(notices) == ""
         with pytest.raises(LookupError):
@@ -49,7 +49,7 @@ async def test_a_listener_learns_that_the_database_is_gone(server: Server) -> No
     url = server.emptied_database()
     async with (
         await open_store(url) as store,
-        aclosing(outbox.listen(store, "a channel")) as notices,
+        aclosing(store.listen("a channel")) as notices,
     ):
         assert await anext(notices) == ""
         server.stop()
@@ -62,6 +62,6 @@ async def test_a_listener_learns_that_the_database_is_gone(server: Server) -> No
 
 async def test_a_file_cannot_notify_other_processes(tmp_path: Path) -> None:
     async with await open_store(f"sqlite:///{tmp_path / 'a.db'}") as store:
-        assert not outbox.can_send(store)
+        assert not store.can_notify
         with pytest.raises(StoreError, match="cannot notify other processes"):
-            await anext(outbox.listen(store, "a channel"))
+            await anext(store.listen("a channel"))

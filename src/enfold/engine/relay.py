@@ -46,7 +46,7 @@ class Relay:
 
     def start(self) -> None:
         """Send and receive until `stop`, if the database can notify other processes."""
-        if not outbox.can_send(self._store):
+        if not self._store.can_notify:
             return
         self._stop_forwarding = self._events.forward(self._take)
         self._tasks = [asyncio.create_task(each) for each in (self._send(), self._receive())]
@@ -84,7 +84,7 @@ class Relay:
     async def _receive(self) -> None:
         while True:
             try:
-                async for text in outbox.listen(self._store, CHANNEL):
+                async for text in self._store.listen(CHANNEL):
                     self._repeat(text)
             except StoreError as error:
                 _log.warning("events of other processes are not received: %s", error)

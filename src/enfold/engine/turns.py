@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, TypeAlias, TypeVar
 
@@ -92,18 +92,6 @@ class Answer:
     """From the question to the last word."""
 
 
-@dataclass(slots=True)
-class _Received:
-    """The received part of an answer."""
-
-    listen: Listener
-    pieces: list[str] = field(default_factory=list)
-
-    def take(self, delta: Delta) -> None:
-        self.pieces.append(delta.text)
-        self.listen(delta)
-
-
 async def ask(
     session: Session, text: str, answerer: Answerer, listen: Listener, **settings: Any
 ) -> Answer:
@@ -171,11 +159,16 @@ async def _answer(
     prepared = await session.prepare(system=answerer.system, wait=wait, **settings)
     listen(prepared)
     started = perf_counter()
-    received = _Received(listen)
+    pieces: list[str] = []
+
+    def take(delta: Delta) -> None:
+        pieces.append(delta.text)
+        listen(delta)
+
     try:
-        reply = await _receive(prepared, answerer, received)
+        reply = await _receive(prepared, answerer, take)
     except asyncio.CancelledError:
-        if (text := "".join(received.pieces)).strip():
+        if (text := "".join(pieces)).strip():
             partial = {"role": "assistant", "content": text, INTERRUPTED: True}
             await _to_its_end(session.append(partial, after=question, dialect="enfold"))
         raise
@@ -191,14 +184,16 @@ async def _answer(
     return Answer(stored, text, reply.ending, prepared, reply.usage, cost, seconds)
 
 
-async def _receive(prepared: Prepared, answerer: Answerer, received: _Received) -> ModelReply:
+async def _receive(
+    prepared: Prepared, answerer: Answerer, take: Callable[[Delta], None]
+) -> ModelReply:
     """Return the reply; raise `BadReplyError` if it has no text or calls a tool."""
     dialect, model = dialect_of(answerer.connection.provider), answerer.connection.name
     call = Call(prepared.view.messages_for(dialect), system=answerer.system or None)
     async with aclosing(answerer.gateway.stream(answerer.connection, call)) as items:
         async for item in items:
             if not isinstance(item, ModelReply):
-                received.take(item)
+                take(item)
                 continue
             parts = item.message.parts
             if any(isinstance(part, ToolCall) for part in parts):

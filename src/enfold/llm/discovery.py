@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import urllib.error
 import urllib.request
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from http.client import HTTPException
@@ -26,6 +26,7 @@ from enfold.errors import (
 from enfold.jsontext import loads
 from enfold.llm.calls import Connection
 from enfold.llm.providers import PROVIDERS, ModelList, ModelListFormat
+from enfold.wire.replies import as_integer, as_mapping, mappings_in
 
 TIMEOUT = 10.0
 """Seconds without any response."""
@@ -56,8 +57,8 @@ async def discover(connection: Connection, *, timeout: float = TIMEOUT) -> Model
         return None
     if listing.format == "list":
         return _read_list(value, connection.model)
-    window = _first(_field(value, listing.format))
-    output = _first(_field(value, _SINGLE_MODEL[listing.format]))
+    window = _first(as_mapping(value).get(listing.format))
+    output = _first(as_mapping(value).get(_SINGLE_MODEL[listing.format]))
     return None if window is None else ModelLimits(window, output)
 
 
@@ -169,7 +170,7 @@ def _read_list(value: Any, model: str) -> ModelLimits | None:
     )
     if entry is None:
         return None
-    meta, top = _object(entry, "meta"), _object(entry, "top_provider")
+    meta, top = as_mapping(entry.get("meta")), as_mapping(entry.get("top_provider"))
     window = _first(
         entry.get("max_model_len"),  # vLLM
         meta.get("n_ctx"),  # llama.cpp: as it was started
@@ -183,29 +184,11 @@ def _read_list(value: Any, model: str) -> ModelLimits | None:
     return None if window is None else ModelLimits(window, output)
 
 
-def _entries(value: Any) -> Iterator[Mapping[str, Any]]:
-    listed = _field(value, "data")
-    listed = _field(value, "models") if listed is None else listed
-    if isinstance(listed, list):
-        yield from (each for each in listed if isinstance(each, Mapping))
-
-
-def _object(entry: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found = entry.get(name)
-    return found if isinstance(found, Mapping) else {}
-
-
-def _field(value: Any, name: str) -> Any:
-    return value.get(name) if isinstance(value, Mapping) else None
+def _entries(value: Any) -> list[dict[str, Any]]:
+    listed = as_mapping(value).get("data")
+    return mappings_in(as_mapping(value).get("models") if listed is None else listed)
 
 
 def _first(*numbers: Any) -> int | None:
     """Return the first positive integer; some servers write 0 for unknown."""
-    return next(
-        (
-            each
-            for each in numbers
-            if isinstance(each, int) and not isinstance(each, bool) and each > 0
-        ),
-        None,
-    )
+    return next((each for each in map(as_integer, numbers) if each is not None and each > 0), None)

@@ -10,7 +10,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 from enfold.errors import StoreError
 from enfold.queue.shared import OutboxWork, SharedRunner, WorkHandler
@@ -32,6 +31,7 @@ class LocalRunner:
 
     name = "local"
     status = "ok"
+    """`ok`, or the reason why no entry is handled now."""
 
     def __init__(self, *, idle: float = IDLE_SECONDS) -> None:
         self._idle = idle
@@ -90,19 +90,7 @@ class LocalRunner:
                     _log.warning("the outbox cannot be read: %s", error)
 
 
-class Runner(Protocol):
-    """Finds entries of the outbox that are due, and has them handled."""
-
-    name: str
-    status: str
-    """`ok`, or the reason why no entry is handled now."""
-
-    def start(self, work: OutboxWork) -> None: ...
-    def wake(self) -> None: ...
-    async def stop(self) -> None: ...
-
-
-_RUNNERS: Mapping[EngineName, Callable[[Store, str], Runner]] = {
+_RUNNERS: Mapping[EngineName, Callable[[Store, str], LocalRunner | SharedRunner]] = {
     "sqlite": lambda _store, _url: LocalRunner(),
     "postgresql": SharedRunner,
 }

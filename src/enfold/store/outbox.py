@@ -9,13 +9,11 @@ delivery by the entry's id.
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from collections.abc import Sequence
 from dataclasses import fields
 
 from enfold.records import Lease, OutboxEntry, SessionKey, new_id
 from enfold.store.database import Database
-from enfold.store.store import Store
 from enfold.text.words import storable
 
 MEMORY = "memory"
@@ -135,19 +133,6 @@ LONGEST = 7_900
 """The longest text of a notification, in bytes; PostgreSQL takes a little more."""
 
 
-def can_send(store: Store) -> bool:
-    """Return True if the database can notify other processes."""
-    return store.engine == "postgresql"
-
-
 def send(db: Database, channel: str, text: str) -> None:
     """Send a text to all listeners of a channel, in this process too."""
     db.rows("notify", channel=channel, text=text)
-
-
-async def listen(store: Store, channel: str) -> AsyncGenerator[str, None]:
-    """Yield the texts that are sent to a channel; first an empty one, once it listens."""
-    with store.translating():
-        async with aclosing(store.listen(channel)) as texts:
-            async for text in texts:
-                yield text

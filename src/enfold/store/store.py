@@ -17,7 +17,7 @@ import asyncio
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from functools import partial
 from typing import Concatenate, ParamSpec, Protocol, Self, TypeVar
 
@@ -77,10 +77,7 @@ class ConnectionPool:
         If the waiting task is cancelled, work that has begun still ends as a whole: it commits or
         it fails, and its connection stays usable.
         """
-        if self._closed:
-            raise StoreError("the store is closed; open it again")
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._threads, self._transact, begin, work)
+        return await self._in_thread(partial(self._transact, begin, work))
 
     async def run_versioned(
         self, begin: str, work: Callable[[Database], Result], versions: FileVersions
@@ -103,6 +100,9 @@ class ConnectionPool:
             is_last = before is not None and self._foreign_commits() == before
             return result, version if is_last else None
 
+        return await self._in_thread(transact)
+
+    async def _in_thread(self, transact: Callable[[], Result]) -> Result:
         if self._closed:
             raise StoreError("the store is closed; open it again")
         return await asyncio.get_running_loop().run_in_executor(self._threads, transact)
@@ -283,11 +283,19 @@ class Store:
         """
         return None if self._versions is None else self._versions.current()
 
-    def listen(self, channel: str) -> AsyncGenerator[str, None]:
-        """Yield the texts that are sent to a channel; called by `outbox.listen`."""
+    @property
+    def can_notify(self) -> bool:
+        """True if `outbox.send` reaches the listeners of other processes."""
+        return isinstance(self._engine, PostgreSQL)
+
+    async def listen(self, channel: str) -> AsyncGenerator[str, None]:
+        """Yield the texts that are sent to a channel; first an empty one, once it listens."""
         if not isinstance(self._engine, PostgreSQL):
             raise StoreError(f"{self.url}: this database cannot notify other processes")
-        return self._engine.listen(channel)
+        with self.translating():
+            async with aclosing(self._engine.listen(channel)) as texts:
+                async for text in texts:
+                    yield text
 
     @contextmanager
     def translating(self) -> Iterator[None]:
