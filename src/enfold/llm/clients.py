@@ -14,7 +14,7 @@ from binascii import Error as Base64Error
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from enfold.amounts import CallUsage
 from enfold.errors import AuthenticationError, GatewayError, InputError
@@ -174,20 +174,24 @@ CLIENTS: Mapping[str, Callable[[Connection], Model[Any]]] = {
 }
 """Sets up the client library of each provider."""
 
-_Identity: TypeAlias = tuple[object, ...]
-
 
 class Clients:
     """The clients in use: one per connection, made at its first use."""
 
     def __init__(self) -> None:
-        self._models: dict[_Identity, Model[Any]] = {}
+        self._models: dict[tuple[object, ...], Model[Any]] = {}
         self._open = AsyncExitStack()
         self._building = asyncio.Lock()
 
     async def model(self, connection: Connection) -> Model[Any]:
         """Return the model of a connection."""
-        identity = _identity(connection)
+        identity = (
+            connection.name,
+            connection.base_url,
+            connection.key and connection.key.reveal(),
+            tuple(sorted(connection.options.items())),
+            connection.timeout,
+        )
         async with self._building:
             if identity not in self._models:
                 # The libraries take a second to load, in which the program goes on.
@@ -235,17 +239,6 @@ def takes_temperature(model: Model[Any]) -> bool:
     else:
         can_rest = "none" in efforts
     return can_rest and not profile.get("thinking_enabled_by_default", False)
-
-
-def _identity(connection: Connection) -> _Identity:
-    """Return a key that is equal for equal connections."""
-    return (
-        connection.name,
-        connection.base_url,
-        connection.key and connection.key.reveal(),
-        tuple(sorted(connection.options.items())),
-        connection.timeout,
-    )
 
 
 def _built(connection: Connection) -> Model[Any] | GatewayError:

@@ -19,7 +19,6 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
 from math import ceil, inf, isfinite
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from enfold.amounts import add, dollars
@@ -509,15 +508,15 @@ def compare(
         raise ConfigError(f"no candidate {current!r}; available: {', '.join(costs)}")
     totals = [cost.total for cost in costs.values() if cost.total is not None]
     against = costs[current].total if current is not None else max(totals, default=None)
-    ranked: list[tuple[float, str, CostEstimate]] = []
+    found = []
     for name, cost in costs.items():
         if cost.total is None or against is None:
-            found = CostEstimate(name, cost)
+            found.append(CostEstimate(name, cost))
         else:
             saved = against - cost.total
-            found = CostEstimate(name, cost, saved, saved / against if against else 0.0)
-        ranked.append((inf if cost.total is None else cost.total, name, found))
-    return tuple(found for _, _, found in sorted(ranked, key=itemgetter(0, 1)))
+            found.append(CostEstimate(name, cost, saved, saved / against if against else 0.0))
+    found.sort(key=lambda each: (inf if each.cost.total is None else each.cost.total, each.name))
+    return tuple(found)
 
 
 def recommend(

@@ -102,10 +102,7 @@ def parse(value: Any) -> Conversation:
 
 
 def render(conversation: Conversation) -> Any:
-    """Return the conversation as it was parsed, with its current messages.
-
-    A conversation of another dialect is translated.
-    """
+    """Return the conversation as it was parsed, with its current messages."""
     translated = translate_to_turns(conversation, NAME)
     messages = [render_message(message) for message in translated.messages]
     body: dict[str, Any] = {**(translated.extras or {}), "messages": messages}

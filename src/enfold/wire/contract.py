@@ -30,7 +30,11 @@ class Dialect(Protocol):
         ...
 
     def render(self, conversation: Conversation) -> Any:
-        """Return the conversation as a request body or an array of messages."""
+        """Return the conversation as a request body or an array of messages.
+
+        One of this dialect is written as it was parsed, with its current messages; one of another
+        dialect is translated.
+        """
         ...
 
     def parse_message(self, raw: Any) -> Message:

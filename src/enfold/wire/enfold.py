@@ -74,10 +74,7 @@ def parse(value: Any) -> Conversation:
 
 
 def render(conversation: Conversation) -> Any:
-    """Return the conversation as it was parsed, with its current content.
-
-    A conversation of another dialect is translated.
-    """
+    """Return the conversation as it was parsed, with its current content."""
     own = conversation.dialect == NAME
     body = dict(conversation.extras or NOTHING) if own else {}
     if conversation.system is not None:

@@ -127,10 +127,7 @@ def parse(value: Any) -> Conversation:
 
 
 def render(conversation: Conversation) -> Any:
-    """Return the conversation as it was parsed, with its current messages.
-
-    A conversation of another dialect is translated.
-    """
+    """Return the conversation as it was parsed, with its current messages."""
     system = () if conversation.system is None else (conversation.system,)
     messages = _render_all((*system, *conversation.messages))
     if conversation.extras is None and not conversation.tools:

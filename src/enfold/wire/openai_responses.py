@@ -117,10 +117,7 @@ def parse(value: Any) -> Conversation:
 
 
 def render(conversation: Conversation) -> Any:
-    """Return the conversation as it was parsed, with its current messages.
-
-    A conversation of another dialect is translated.
-    """
+    """Return the conversation as it was parsed, with its current messages."""
     if conversation.extras is None and not conversation.tools:
         system = () if conversation.system is None else (conversation.system,)
         return _render_all((*system, *conversation.messages))
