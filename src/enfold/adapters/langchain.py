@@ -225,9 +225,7 @@ class EnfoldMiddleware(AgentMiddleware[EnfoldState, Any, Any]):
         self._hook = memory_flush_hook
 
     def wrap_model_call(
-        self,
-        request: ModelRequest[Any],
-        handler: Callable[[ModelRequest[Any]], ModelResponse[Any]],
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
         """The model's answer to the view."""
         turn = self._turn(request)

@@ -130,7 +130,12 @@ def _check_apart(places: Sequence[BulkFile], read: Iterable[Path], *, with_ledge
     """Raise `ConfigError` if two results share a file, or a result would replace an input."""
     is_read = set(map(_real, read))
     taken: dict[str, Path] = {}
-    for source, path in _written(places, ledgers=with_ledgers):
+    written = [
+        (place.source, path)
+        for place in places
+        for path in ((place.target, place.ledger) if with_ledgers else (place.target,))
+    ]
+    for source, path in written:
         real = _real(path)
         if real in is_read:
             raise ConfigError(f"{path} is an input; name another folder for the results")
@@ -140,14 +145,6 @@ def _check_apart(places: Sequence[BulkFile], read: Iterable[Path], *, with_ledge
                 "other, each into a folder of its own"
             )
         taken[real] = source
-
-
-def _written(places: Sequence[BulkFile], *, ledgers: bool) -> Iterator[tuple[Path, Path]]:
-    """Yield each output path with its source."""
-    for place in places:
-        yield place.source, place.target
-        if ledgers:
-            yield place.source, place.ledger
 
 
 NAME = ".enfold-journal.jsonl"

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from enum import Enum, auto
 from typing import Any
 
+from enfold import errors
 from enfold.amounts import number, when
 from enfold.chat.controller import ChatController
 from enfold.engine import Outcome, Preview, Status
@@ -17,19 +18,7 @@ from enfold.engine.recall import find_message
 from enfold.engine.results import StandingMessage
 from enfold.engine.state import message_of
 from enfold.engine.turns import is_interrupted, unanswered
-from enfold.errors import (
-    AuthenticationError,
-    BadReplyError,
-    BlockedError,
-    CompressionError,
-    ContextOverflowError,
-    EnfoldError,
-    GatewayError,
-    InputError,
-    RateLimitError,
-    RefusedError,
-    UnavailableError,
-)
+from enfold.errors import EnfoldError, InputError
 from enfold.messages import Attachment, Data, Message, Part, ToolCall, text_of
 from enfold.records import Hit, StoredMessage
 from enfold.report import author_name
@@ -41,18 +30,19 @@ CUT_OFF = "the answer was cut off: it reached the model's output limit"
 UNANSWERED = "The last message has no answer yet. /retry asks for one."
 
 ADVICE: Mapping[type[EnfoldError], str] = {
-    BlockedError: "Your message is stored. /retry repeats the compression, /retry local uses the "
-    "built-in summarizer, /acknowledge sends the next request without it.",
-    CompressionError: "Nothing was changed. Retry with /summarize, or continue.",
-    AuthenticationError: "Your message is stored. `enfold profiles` shows where the key comes "
-    "from. Then /retry.",
-    RateLimitError: "Your message is stored. Wait a little, then /retry.",
-    ContextOverflowError: "Your message is stored. /summarize frees tokens, /model switches to "
-    "a larger model.",
-    UnavailableError: "Your message is stored. /retry asks again, /model switches the model.",
-    RefusedError: "Your message is stored. Rephrase it, or switch the model with /model.",
-    BadReplyError: "Your message is stored. /retry asks again.",
-    GatewayError: "Your message is stored. /retry asks again, /model switches the model.",
+    errors.BlockedError: "Your message is stored. /retry repeats the compression, /retry local "
+    "uses the built-in summarizer, /acknowledge sends the next request without it.",
+    errors.CompressionError: "Nothing was changed. Retry with /summarize, or continue.",
+    errors.AuthenticationError: "Your message is stored. `enfold profiles` shows where the key "
+    "comes from. Then /retry.",
+    errors.RateLimitError: "Your message is stored. Wait a little, then /retry.",
+    errors.ContextOverflowError: "Your message is stored. /summarize frees tokens, /model "
+    "switches to a larger model.",
+    errors.UnavailableError: "Your message is stored. /retry asks again, /model switches the "
+    "model.",
+    errors.RefusedError: "Your message is stored. Rephrase it, or switch the model with /model.",
+    errors.BadReplyError: "Your message is stored. /retry asks again.",
+    errors.GatewayError: "Your message is stored. /retry asks again, /model switches the model.",
 }
 """Error class -> advice for the user. The row of the nearest base class applies."""
 
@@ -95,7 +85,7 @@ def describe_error(error: EnfoldError) -> str:
 
 def describe_block(reason: str) -> str:
     """Return the reason why a session is blocked, and the advice."""
-    return f"This session is blocked: {reason}\n{ADVICE[BlockedError]}"
+    return f"This session is blocked: {reason}\n{ADVICE[errors.BlockedError]}"
 
 
 def format_cost(cost: float | None) -> str:

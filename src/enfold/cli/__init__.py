@@ -17,14 +17,7 @@ from difflib import get_close_matches
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from cyclopts import (
-    App,
-    CycloptsError,
-    Group,
-    Parameter,
-    UnknownCommandError,
-    UnusedCliTokensError,
-)
+from cyclopts import App, CycloptsError, Group, Parameter, UnknownCommandError, UnusedCliTokensError
 
 from enfold.cli.screen import abandon_output, complain, flush, put
 from enfold.errors import EnfoldError, facts

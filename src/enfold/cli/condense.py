@@ -67,7 +67,7 @@ EngineName: TypeAlias = Annotated[
     EngineKind,
     Parameter(
         help="For a folder: local uses processes on this machine; daft uses Daft, here or on a "
-        "Ray cluster, for very large collections (enfold[bulk]).",
+        "Ray cluster, for very large collections (enfold[bulk])."
     ),
 ]
 LOCAL: EngineKind = "local"
@@ -212,7 +212,7 @@ Files: TypeAlias = Annotated[
     Parameter(
         help="A JSON array of messages, a request body, JSON Lines with one conversation per line, "
         "an agent's session log, or an export of ChatGPT or of enfold; - is standard input. "
-        "Several, or folders of them, go into a folder.",
+        "Several, or folders of them, go into a folder."
     ),
 ]
 

@@ -68,8 +68,7 @@ def evaluate(
         Parameter(help="A strategy; may be given several times. Default: native.", metavar="NAME"),
     ] = (),
     budget: Annotated[
-        float,
-        Parameter(help="The target: a share of the tokens up to 1, or a number of tokens."),
+        float, Parameter(help="The target: a share of the tokens up to 1, or a number of tokens.")
     ] = 0.1,
     tokenizer: Tokenizer = tokens.DEFAULT,
     chains: Annotated[

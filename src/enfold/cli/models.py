@@ -28,8 +28,7 @@ _COLUMNS: Mapping[str, Callable[[ModelConfig], str]] = {
 }
 
 Model: TypeAlias = Annotated[
-    str,
-    Parameter(help="The model, as provider:model; a stored model that is unique, by its name."),
+    str, Parameter(help="The model, as provider:model; a stored model that is unique, by its name.")
 ]
 
 
@@ -92,8 +91,7 @@ async def set_model(
     ] = None,
     tokenizer: Tokenizer | None = None,
     correction: Annotated[
-        float | None,
-        Parameter(help="Factor on counted tokens: 1.05 adds 5 %."),
+        float | None, Parameter(help="Factor on counted tokens: 1.05 adds 5 %.")
     ] = None,
     db: Db = None,
     json: Json = False,

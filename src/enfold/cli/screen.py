@@ -87,11 +87,7 @@ def put_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]])
 
 
 def put_list(
-    found: Sequence[Item],
-    noun: str,
-    columns: Mapping[str, Callable[[Item], str]],
-    *,
-    json: bool,
+    found: Sequence[Item], noun: str, columns: Mapping[str, Callable[[Item], str]], *, json: bool
 ) -> None:
     """Print results as JSON, or as a table with their number; `columns` make the cells."""
     if json:

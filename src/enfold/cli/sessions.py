@@ -132,8 +132,7 @@ async def retry(
     /,
     *,
     summarizer: Annotated[
-        str | None,
-        Parameter(help="Another summarizer for this call: local is the built-in one."),
+        str | None, Parameter(help="Another summarizer for this call: local is the built-in one.")
     ] = None,
     db: Db = None,
 ) -> None:
@@ -222,8 +221,7 @@ async def undo(
     /,
     *,
     to_earlier_text: Annotated[
-        bool,
-        Parameter(help="Of a summary that was edited, only go back to its earlier text."),
+        bool, Parameter(help="Of a summary that was edited, only go back to its earlier text.")
     ] = False,
     db: Db = None,
 ) -> None:

@@ -13,29 +13,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from enfold.engine import Session
-from enfold.evaluation import cases
+from enfold.evaluation import cases, measures
 from enfold.evaluation.cases import HALVES, Case, Half, halves
-from enfold.evaluation.measures import (
-    NEWEST,
-    AnswerJudge,
-    AnswerMarks,
-    CondensedCase,
-    Decay,
-    Evidence,
-    Method,
-    ProbeResult,
-    SendingCost,
-    TextIndex,
-    condense_case,
-    mark_answers,
-    measure_decay,
-    measure_evidence,
-    measure_kinds,
-    measure_rules,
-    sending_cost,
-    store_case,
-    typed_sentences,
-)
 from enfold.history import is_from_user
 from enfold.llm.calls import Gateway
 from enfold.messages import text_of
@@ -55,7 +34,7 @@ OnProgress: TypeAlias = Callable[[str], object]
 class EvaluationPlan:
     """The methods to measure, and how."""
 
-    ways: tuple[Method, ...]
+    ways: tuple[measures.Method, ...]
     chained: bool = True
     """True to measure chains of compressions too."""
     profile: str | None = None
@@ -71,7 +50,7 @@ class CaseResult:
     case: str
     file: str
     half: Half
-    way: Method
+    way: measures.Method
     messages: int
     tokens_before: int
     tokens_after: int
@@ -91,13 +70,13 @@ class CaseResult:
     is_restored: bool | None
     pairs_are_whole: bool
     failure: str
-    evidence: Evidence | None
-    sending: SendingCost
-    decay: Decay | None
-    answered: AnswerMarks | None = None
+    evidence: measures.Evidence | None
+    sending: measures.SendingCost
+    decay: measures.Decay | None
+    answered: measures.AnswerMarks | None = None
     rules: tuple[float, ...] | None = None
     """The share of planted rules in view after each compression of a chain."""
-    kinds: tuple[ProbeResult, ...] = ()
+    kinds: tuple[measures.ProbeResult, ...] = ()
     """The questions that have a kind."""
 
     @property
@@ -156,10 +135,10 @@ async def _measure_file(
         if plan.profile is not None:
             profiles = (await stack.enter_async_context(open_engine(gateway=gateway))).profiles
             connection = await profiles.connection(plan.profile)
-            judge = AnswerJudge((await profiles.roster()).gateway, connection)
+            judge = measures.AnswerJudge((await profiles.roster()).gateway, connection)
         strategies: list[Strategy | None] = []
         for way in plan.ways:
-            if way.strategy == NEWEST:
+            if way.strategy == measures.NEWEST:
                 strategies.append(None)
             else:
                 opening = open_strategy(way.settings, plan.profile, gateway=gateway)
@@ -167,17 +146,18 @@ async def _measure_file(
         for case in cases.read(path):
             if not case.messages:
                 continue
-            session = await store_case(engine, case, _MODEL)
+            session = await measures.store_case(engine, case, _MODEL)
             for way, strategy in zip(plan.ways, strategies, strict=True):
-                view = await condense_case(case, way, strategy)
+                view = await measures.condense_case(case, way, strategy)
                 outcome = await _outcome(case, path.name, way, view, session)
                 if judge is not None:
-                    outcome = replace(outcome, answered=await mark_answers(case, view, judge))
+                    marks = await measures.mark_answers(case, view, judge)
+                    outcome = replace(outcome, answered=marks)
                 if plan.chained and strategy is not None:
                     chain = (engine, case, way.strategy, way.budget)
-                    outcome = replace(outcome, decay=await measure_decay(*chain))
+                    outcome = replace(outcome, decay=await measures.measure_decay(*chain))
                     if plan.rules:
-                        rules = await measure_rules(*chain, plan.rules)
+                        rules = await measures.measure_rules(*chain, plan.rules)
                         outcome = replace(outcome, rules=rules)
                 found.append(outcome)
             on_progress(case.id)
@@ -185,12 +165,12 @@ async def _measure_file(
 
 
 async def _outcome(
-    case: Case, file: str, way: Method, view: CondensedCase, session: Session
+    case: Case, file: str, way: measures.Method, view: measures.CondensedCase, session: Session
 ) -> CaseResult:
     shown = {text_of(message.parts) for message in view.messages}
     users = [text_of(message.parts) for message in case.messages if is_from_user(message)]
-    typed = typed_sentences(case.messages)
-    index = TextIndex(text_of(message.parts) for message in view.messages)
+    typed = measures.typed_sentences(case.messages)
+    index = measures.TextIndex(text_of(message.parts) for message in view.messages)
     return CaseResult(
         case.id,
         file,
@@ -209,8 +189,8 @@ async def _outcome(
         is_restored=view.is_restored,
         pairs_are_whole=view.pairs_are_whole,
         failure=view.failure,
-        evidence=await measure_evidence(case, view.messages, session),
-        kinds=await measure_kinds(case, view.messages, session),
-        sending=sending_cost(case, view),
+        evidence=await measures.measure_evidence(case, view.messages, session),
+        kinds=await measures.measure_kinds(case, view.messages, session),
+        sending=measures.sending_cost(case, view),
         decay=None,
     )

@@ -158,9 +158,7 @@ def _unpaired(messages: Sequence[Message]) -> Iterator[tuple[int, str]]:
             yield index, f"the call {call_id!r} has no result"
 
 
-def _calls_and_results(
-    messages: Sequence[Message],
-) -> Iterator[tuple[int, ToolCall | ToolResult]]:
+def _calls_and_results(messages: Sequence[Message]) -> Iterator[tuple[int, ToolCall | ToolResult]]:
     for index, message in enumerate(messages):
         for part in message.parts:
             match part:

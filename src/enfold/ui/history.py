@@ -129,10 +129,9 @@ async def _search(session: Session, query: HistoryQuery) -> None:
         if text == (words.value or "").strip():  # otherwise a later event shows its results
             results.clear()
             with results:
-                if answer is not None and answer.fits:
-                    _answer(session.id, answer, replace(query, query=text))
-                elif text:
-                    _hits(session.id, hits, replace(query, query=text))
+                if text:
+                    found = answer if answer is not None and answer.fits else None
+                    _results(session.id, hits, found, replace(query, query=text))
 
     if query.query:
         await show()
@@ -154,23 +153,23 @@ def _branches(
     )
 
 
-def _hits(session: str, hits: Sequence[Hit], query: HistoryQuery) -> None:
+def _results(
+    session: str, hits: Sequence[Hit], answer: RecallAnswer | None, query: HistoryQuery
+) -> None:
+    """Show the hits of a search, or the messages that recall finds, as a model gets them."""
     with ui.element("section").classes("ef-stack-tight").props('aria-label="Search results"'):
+        if answer is not None:
+            heading(f"{number(len(answer.passages), 'message')} about “{query.query}”", 3)
+            for each in answer.passages:
+                day = figures.date_text(date.fromisoformat(each.day)) if each.day else ""
+                _result(session, each.position, each.role, day, each.text, query)
+            return
         newest = "The newest " if len(hits) == _MOST_HITS else ""
         title = f"{newest}{number(len(hits), 'result')} for “{query.query}”"
         heading(title if hits else f"No results for “{query.query}”.", 3)
         for hit in hits:
             age = figures.age_text(figures.moment(hit.created_at))
             _result(session, hit.depth, hit.role, age, hit.snippet, query)
-
-
-def _answer(session: str, answer: RecallAnswer, query: HistoryQuery) -> None:
-    """Show the messages that recall finds for a question, as a model gets them."""
-    with ui.element("section").classes("ef-stack-tight").props('aria-label="Search results"'):
-        heading(f"{number(len(answer.passages), 'message')} about “{query.query}”", 3)
-        for each in answer.passages:
-            day = figures.date_text(date.fromisoformat(each.day)) if each.day else ""
-            _result(session, each.position, each.role, day, each.text, query)
 
 
 def _result(session: str, depth: int, role: str, time: str, text: str, query: HistoryQuery) -> None:
@@ -217,16 +216,6 @@ def _pages(session: str, query: HistoryQuery, page: int, depth: int) -> None:
             )
 
 
-def _state_badge(session: str, places: MessagePlaces, state: MessageState) -> None:
-    """Show if the model receives a message, with a link to the compression that changed it."""
-    name, tone, meaning = _STATES[state]
-    if state == "shown":
-        badge(name, tone).tooltip(meaning)
-        return
-    with ui.link(target=path_of(session, f"changes/{places.snapshot}")).tooltip(meaning):
-        badge(name, tone)
-
-
 def _message(
     session: str, row: StoredMessage, places: MessagePlaces, query: HistoryQuery, pins: Pins
 ) -> None:
@@ -238,7 +227,13 @@ def _message(
     with article:
         with ui.element("div").classes("ef-row ef-dotted ef-small ef-soft"):
             ui.label(message_text.place_text(row.depth, row.role))
-            _state_badge(session, places, state)
+            name, tone, meaning = _STATES[state]
+            if state == "shown":
+                badge(name, tone).tooltip(meaning)
+            else:
+                changes = path_of(session, f"changes/{places.snapshot}")
+                with ui.link(target=changes).tooltip(meaning):
+                    badge(name, tone)
             figures.age(row.created_at)
             figures.count(row.tokens, "tokens")
             pins.add_button(row.id, row.depth)

@@ -14,7 +14,7 @@ from enfold.engine.results import StandingMessage
 from enfold.standing_instructions import Why
 from enfold.ui import figures
 from enfold.ui.message_text import place_text
-from enfold.ui.widgets import badge, icon_button, paged_list, shown_dialog
+from enfold.ui.widgets import badge, icon_button, named_button, paged_list, shown_dialog
 from enfold.ui.window import Window, path_of
 
 TITLE = "Pinned messages"
@@ -114,8 +114,7 @@ class Pins:
                     ui.label("Summarized now; the next compression shows it again.").classes(
                         "ef-tiny ef-warm"
                     )
-            button = ui.button("Release", on_click=release).props("flat dense")
-            button.props["aria-label"] = f"Release message {standing.position:,}"
+            named_button("Release", f"Release message {standing.position:,}", release)
 
     def _mark(self, id: str) -> None:
         """Show on the button of a message if the message stays, and why."""

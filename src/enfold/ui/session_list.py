@@ -166,8 +166,14 @@ class SessionList:
 
     async def show(self) -> None:
         """Show the list."""
-        if self._window.looked_into:
-            await self._show_namespace()
+        if namespace := self._window.looked_into:
+            tokens = await self._window.engine.access.tokens()
+            names = {token.namespace: token.name for token in tokens}
+            with ui.element("div").classes("ef-looked-into ef-small").props("role=status"):
+                title = f"Sessions of {names.get(namespace, namespace)}"
+                ui.label(title).classes("ef-wrap ef-grow")
+                back = ui.button("Back to yours", on_click=lambda: look_into(""))
+                back.props("flat dense color=primary no-wrap")
         with ui.element("div").classes("ef-sessions-head"):
             new = ui.button("New", icon="add", on_click=partial(start_session, self._window))
             new.props("unelevated no-wrap color=primary").props["aria-label"] = "New conversation"
@@ -224,16 +230,6 @@ class SessionList:
             if len(matching) > _SHOWN:
                 more = f"{len(matching) - _SHOWN:,} more; search for them by title."
                 ui.label(more).classes("ef-small ef-soft")
-
-    async def _show_namespace(self) -> None:
-        """Show that the sessions are those of another namespace, and the way back."""
-        namespace = self._window.looked_into
-        tokens = await self._window.engine.access.tokens()
-        names = {token.namespace: token.name for token in tokens}
-        with ui.element("div").classes("ef-looked-into ef-small").props("role=status"):
-            ui.label(f"Sessions of {names.get(namespace, namespace)}").classes("ef-wrap ef-grow")
-            back = ui.button("Back to yours", on_click=lambda: look_into(""))
-            back.props("flat dense color=primary no-wrap")
 
     async def refresh(self) -> None:
         """Read and show the sessions again."""
@@ -346,8 +342,7 @@ class SessionList:
             page = path_of(row.session.id)
             with row.button, ui.menu().props("auto-close no-parent-event") as made:
                 ui.menu_item(
-                    "Summarize conversation history",
-                    lambda: ui.navigate.to(f"{page}?do=summarize"),
+                    "Summarize conversation history", lambda: ui.navigate.to(f"{page}?do=summarize")
                 )
                 ui.menu_item("Full history", lambda: ui.navigate.to(f"{page}/history"))
                 ui.menu_item("Rename", lambda: self._rename(row.session))

@@ -18,7 +18,7 @@ from enfold.llm.keys import KeyStorage
 from enfold.llm.providers import PROVIDERS, provider
 from enfold.ui.frame import frame
 from enfold.ui.session_list import start_session
-from enfold.ui.widgets import card, labelled, titled_dialog
+from enfold.ui.widgets import card, labelled, named_button, show_text, titled_dialog
 from enfold.ui.window import Window
 
 TITLE = "Set up a model"
@@ -128,19 +128,19 @@ class SetupPage:
             async def use() -> None:
                 await self.start(Offer(name, {**fields, "model": field.value or ""}))
 
-            button = ui.button("Use", on_click=use).props("unelevated")
-            labelled(button, f"Use {title}").set_enabled(self._window.visitor.is_owner)
+            button = named_button("Use", f"Use {title}", use, "unelevated")
+            button.set_enabled(self._window.visitor.is_owner)
 
     async def start(self, offer: Offer) -> None:
         """Test an offer, save it as the default profile, and open a chat."""
-        self._show(f"Calling {offer.fields.get('model') or 'the model'}…", "ef-soft")
+        show_text(self.outcome, f"Calling {offer.fields.get('model') or 'the model'}…", "ef-soft")
         try:
             async with self._window.owner_action("set up profile"):
                 name = await self._save(offer)
         except EnfoldError as error:
-            self._show(f"The test failed, and nothing was saved: {error}", "ef-bad")
+            show_text(self.outcome, f"The test failed, and nothing was saved: {error}", "ef-bad")
             return
-        self._show(f"The model answered. It is saved as profile {name}.", "ef-good")
+        show_text(self.outcome, f"The model answered. It is saved as profile {name}.", "ef-good")
         await self._ask_for_limits(name)
         await start_session(self._window)
 
@@ -172,11 +172,6 @@ class SetupPage:
         window = await ask_for_window(config.model, config.max_input + config.max_output)
         if window is not None:
             await self._window.engine.models.learn(config.id, window)
-
-    def _show(self, text: str, classes: str) -> None:
-        self.outcome.clear()
-        with self.outcome:
-            ui.label(text).classes(f"{classes} ef-wrap").props("dir=auto")
 
 
 async def ask_for_window(model: str, assumed: int) -> int | None:

@@ -126,6 +126,27 @@ def icon_button(icon: str, name: str, act: Callable[[], object] | None = None) -
     return labelled(button, name)
 
 
+def named_button(
+    text: str, name: str, act: Callable[[], object], look: str = "flat dense"
+) -> ui.button:
+    """Return a button whose accessible name says more than its text."""
+    return labelled(ui.button(text, on_click=act).props(look), name)
+
+
+def show_text(place: ui.element, text: str, classes: str) -> None:
+    """Show a text in place of an element's content."""
+    place.clear()
+    with place:
+        ui.label(text).classes(f"{classes} ef-wrap").props("dir=auto")
+
+
+def text_block(label: str) -> ui.label:
+    """Show a frame for a long text as it is; return the label for the text."""
+    frame = labelled(ui.element("pre").classes("st-prompt"), label)
+    with frame.props("tabindex=0 role=region dir=auto"):
+        return ui.label()
+
+
 def file_button(field: ui.upload, name: str) -> ui.button:
     """Hide an upload field, which has controls inside controls, and return a button for it."""
     field.classes("ef-import")

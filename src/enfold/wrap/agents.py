@@ -90,15 +90,6 @@ def direct_loopback(environment: Mapping[str, str]) -> dict[str, str]:
     return dict.fromkeys(("no_proxy", "NO_PROXY"), ",".join(dict.fromkeys(names)))
 
 
-def _launch_claude(address: str, _environment: Mapping[str, str], _folder: Path) -> Launch:
-    return Launch({"ANTHROPIC_BASE_URL": address})
-
-
-def _launch_codex(address: str, _environment: Mapping[str, str], _folder: Path) -> Launch:
-    # The value is TOML, hence the quotes.
-    return Launch(arguments=("-c", f'openai_base_url="{address}/v1"'))
-
-
 def _launch_gemini(address: str, environment: Mapping[str, str], folder: Path) -> Launch:
     variables = {"GOOGLE_GEMINI_BASE_URL": address}
     # With a base URL and no configured method the program selects one that it then refuses.
@@ -151,7 +142,7 @@ AGENTS: Mapping[str, Agent] = {
             "claude",
             "Claude Code",
             "npm install -g @anthropic-ai/claude-code",
-            _launch_claude,
+            lambda address, *_: Launch({"ANTHROPIC_BASE_URL": address}),
             {"ANTHROPIC_BASE_URL": "anthropic"},
             ("CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "CLAUDE_CODE_USE_FOUNDRY"),
         ),
@@ -159,7 +150,8 @@ AGENTS: Mapping[str, Agent] = {
             "codex",
             "Codex",
             "npm install -g @openai/codex",
-            _launch_codex,
+            # The value is TOML, hence the quotes.
+            lambda address, *_: Launch(arguments=("-c", f'openai_base_url="{address}/v1"')),
             {"OPENAI_BASE_URL": "openai"},
         ),
         Agent(
@@ -207,11 +199,7 @@ def run_in_foreground(
         # The signals are blocked here and taken from the queue below; the program must not
         # inherit that.
         pid = os.posix_spawn(
-            program,
-            [program, *arguments],
-            environment,
-            setsigmask=mask,
-            setsigdef=[signal.SIGPIPE],
+            program, [program, *arguments], environment, setsigmask=mask, setsigdef=[signal.SIGPIPE]
         )
         while True:
             number, is_from_terminal = _wait_for_signal({*passed_on, signal.SIGCHLD})

@@ -393,33 +393,27 @@ class ChatApp(App[None]):
             self.run_worker(controller.write_title(), exit_on_error=False)
         except asyncio.CancelledError:
             if self.is_running:
-                await self._interrupted(reply)
+                self._was_answered = await self._keep(reply, commands.INTERRUPTED)
+                if not self._was_answered:
+                    await self._notice("Stopped. Ctrl-C again quits.")
             raise
         except EnfoldError:
-            await self._failed(reply)
+            await self._keep(reply, commands.NOT_KEPT)
             raise
         finally:
             if not stored and shown is not None:
                 self._waiting.insert(0, shown)
                 shown.mark_waiting()
 
-    async def _interrupted(self, reply: ReplyView) -> None:
-        """Mark the partial answer, which is stored; remove an empty one."""
+    async def _keep(self, reply: ReplyView, label: str) -> bool:
+        """Mark a partial answer and return True; remove an empty one and return False."""
         await reply.draw_pending()
-        if reply.source.strip():
-            self._was_answered = True
-            reply.mark_incomplete(commands.INTERRUPTED)
+        has_text = bool(reply.source.strip())
+        if has_text:
+            reply.mark_incomplete(label)
         else:
             await reply.remove()
-            await self._notice("Stopped. Ctrl-C again quits.", "note")
-
-    async def _failed(self, reply: ReplyView) -> None:
-        """Mark the partial answer, which is not stored; remove an empty one."""
-        await reply.draw_pending()
-        if reply.source.strip():
-            reply.mark_incomplete(commands.NOT_KEPT)
-        else:
-            await reply.remove()
+        return has_text
 
     def _on_progress(self, progress: Progress, reply: ReplyView) -> None:
         """Show the progress of a turn."""
@@ -430,14 +424,12 @@ class ChatApp(App[None]):
                 pass  # it is shown already
             case Prepared():
                 self.query_one(ActivityLine).what = f"{self._model_name} {_ANSWERING}"
-                self._show_preparation(progress, before=reply)
-
-    def _show_preparation(self, prepared: Prepared, before: ReplyView) -> None:
-        log = self.query_one("#log")
-        if prepared.compression is not None:
-            log.mount(Notice(commands.describe_compression(prepared.compression)), before=before)
-        elif prepared.warnings:
-            log.mount(Notice("\n".join(prepared.warnings), "warning"), before=before)
+                log = self.query_one("#log")
+                if progress.compression is not None:
+                    words = commands.describe_compression(progress.compression)
+                    log.mount(Notice(words), before=reply)
+                elif progress.warnings:
+                    log.mount(Notice("\n".join(progress.warnings), "warning"), before=reply)
 
     def _on_event(self, event: Event) -> None:
         """Show compressions of this session, also those that another process runs."""

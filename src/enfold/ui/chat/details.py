@@ -26,6 +26,7 @@ from enfold.ui.widgets import (
     heading,
     icon_button,
     labelled,
+    named_button,
     paged_list,
 )
 from enfold.ui.window import Window, path_of
@@ -144,8 +145,8 @@ class SessionDetails:
         standing = [each for each in self.pins.standing if each.in_view]
         tokens = sum(each.tokens for each in standing)
         words = f"{number(len(standing), 'message')}, {tokens:,} tokens"
-        button = ui.button(words, on_click=self.pins.open_list).props("flat dense no-caps")
-        labelled(button, f"{words}. {PINS_TITLE}")
+        title = f"{words}. {PINS_TITLE}"
+        named_button(words, title, self.pins.open_list, "flat dense no-caps")
 
     def _draw_feed(self) -> None:
         """Show the compressions, newest first, and what they took out of the context."""
@@ -182,5 +183,4 @@ class SessionDetails:
                 changes = path_of(self.session.id, f"changes/{snapshot.id}")
                 ui.link("Show changes", changes).classes("ef-link-button")
                 if is_used:
-                    undo = ui.button("Undo", on_click=self.undo).props("flat dense")
-                    labelled(undo, f"Undo: {title_of(snapshot)}")
+                    named_button("Undo", f"Undo: {title_of(snapshot)}", self.undo)

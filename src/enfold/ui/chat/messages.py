@@ -314,19 +314,13 @@ class TranscriptList:
 
     def _draw(self, entries: tuple[PageEntry, ...]) -> None:
         for entry in entries:
-            if isinstance(entry.item, Snapshot):
-                self._place_summary(entry.item)
-            else:
+            if not isinstance(entry.item, Snapshot):
                 draw_message(entry, entry.item, self.actions, self._names)
+            elif above := self._summary.default_slot.children:
+                above[0].move(ui.context.slot.parent)  # the card stays as it is, open or closed
+            else:
+                self.draw_summary(entry.item)
             self._drawn.append(entry)
-
-    def _place_summary(self, snapshot: Snapshot) -> None:
-        """Show a summary at its place; a card that is above the list moves, open or closed."""
-        above = self._summary.default_slot.children
-        if above:
-            above[0].move(ui.context.slot.parent)
-        else:
-            self.draw_summary(snapshot)
 
     def _draw_summary_above(self) -> None:
         """Show the summary in use above the list while its place is on an earlier page."""

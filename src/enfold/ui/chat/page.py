@@ -202,16 +202,6 @@ class AnswererChoice:
             self.composer.name_button("Send")
             await self._draw_choice(names)
 
-    async def _note_limits(self, model: str) -> None:
-        """Show that the limits of a model are a guess, and where to set them."""
-        config = await self.window.engine.models.get(model)
-        if config.source == "default":
-            window = config.max_input + config.max_output
-            ui.label(f"Context window unknown; {window:,} tokens are assumed.").classes(
-                "ef-small ef-warm"
-            )
-            ui.link("Set it", "/settings/models").classes("ef-small")
-
     async def _draw_choice(self, names: list[str]) -> None:
         answerer, why = self.talk.answerer, ""
         try:
@@ -225,8 +215,13 @@ class AnswererChoice:
         select.props["aria-label"] = "Profile that answers"
         name = answerer.connection.name if answerer is not None else why
         ui.label(name).classes("ef-small ef-soft ef-ellipsis").props["title"] = name
-        if answerer is not None:
-            await self._note_limits(answerer.connection.name)
+        if answerer is None:
+            return
+        config = await self.window.engine.models.get(name)
+        if config.source == "default":
+            assumed = f"{config.max_input + config.max_output:,} tokens are assumed"
+            ui.label(f"Context window unknown; {assumed}.").classes("ef-small ef-warm")
+            ui.link("Set it", "/settings/models").classes("ef-small")
 
     async def _use(self, event: ValueChangeEventArguments[str]) -> None:
         async with self.window.audited("choose profile", self.talk.session.id):
@@ -408,7 +403,11 @@ class ChatPage:
             notify_error(error)
             return False
         if outcome.text:
-            self._show_output(outcome.text)
+            with self._transcript.below, ui.element("aside").classes("ef-output") as card:
+                labelled(card, "Command output")
+                with ui.element("pre").classes("ef-printed"):
+                    ui.label(outcome.text)
+                icon_button("close", "Dismiss", card.delete)
         if outcome.action is ScreenAction.LEAVE:
             ui.navigate.to("/")
             return True
@@ -417,14 +416,6 @@ class ChatPage:
         if outcome.action is ScreenAction.ANSWER:
             await self._answer()
         return True
-
-    def _show_output(self, text: str) -> None:
-        """Show the output of a command below the conversation."""
-        with self._transcript.below, ui.element("aside").classes("ef-output") as card:
-            labelled(card, "Command output")
-            with ui.element("pre").classes("ef-printed"):
-                ui.label(text)
-            icon_button("close", "Dismiss", card.delete)
 
     async def _edit(self, row: StoredMessage) -> None:
         text = await prompt_for_edit(text_of(message_of(row).parts), row.role)

@@ -230,22 +230,18 @@ class CompressionPanel:
             case CompressionFinished():
                 self._notify(partial(self._show_finished, event))
                 await self.changed()
+            case CompressionFailed() if event.code in NOT_COMPRESSED:
+                self._notify(partial(self._show_plain, NOT_COMPRESSED[event.code]))
+            case CompressionFailed() if event.automatic and event.code != COUNT_FAILED:
+                self._latest.clear()  # the event that the session is blocked comes next
             case CompressionFailed():
-                self._handle_failure(event)
+                self._notify(partial(self._show_failed, event), always=True)
             case SessionBlocked():
                 await self._show_blocked()
                 await self.changed()
             case SessionUnblocked():
                 self.clear_problem()
                 await self.changed()
-
-    def _handle_failure(self, event: CompressionFailed) -> None:
-        if event.code in NOT_COMPRESSED:
-            self._notify(partial(self._show_plain, NOT_COMPRESSED[event.code]))
-        elif event.automatic and event.code != COUNT_FAILED:
-            self._latest.clear()  # the event that the session is blocked comes next
-        else:
-            self._notify(partial(self._show_failed, event), always=True)
 
     def _notify(self, show: Callable[[], None], *, always: bool = False) -> None:
         """Replace the latest notice; errors are shown even if notices are hidden."""

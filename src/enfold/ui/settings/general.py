@@ -16,7 +16,7 @@ from enfold.settings import GROUPS, Settings, check, fields
 from enfold.ui import figures
 from enfold.ui.compression.controls import CompressionPanel
 from enfold.ui.forms import draw_field, help_text
-from enfold.ui.settings.scope import SOURCES, Scope, ScopedSection, session_choices
+from enfold.ui.settings.scope import SOURCES, Scope, ScopedSection, session_choices, session_field
 from enfold.ui.widgets import card, icon_button, labelled
 from enfold.ui.window import Window
 
@@ -53,7 +53,7 @@ class SettingRow:
                 ui.label(about.title).classes("st-title").tooltip(f"Setting: {about.name}")
                 ui.label(help_text(about)).classes("ef-soft ef-small")
             with ui.element("div").classes("st-control"):
-                self._control = self._make(choices)
+                self._control = labelled(self._make(choices), about.title)
                 with ui.element("div").classes("ef-row-tight"):
                     self._source = ui.label().classes("st-source")
                     self._reset = icon_button("undo", f"Reset {about.title}", self._unset)
@@ -62,14 +62,17 @@ class SettingRow:
         """Show the value in force and its level."""
         self._scope = scope
         value, source = getattr(settings, self.about.name), settings.sources[self.about.name]
-        self._shown = self._as_shown(value)
+        if self.about.kind == "flag":
+            self._shown = bool(value)
+        elif value is None:
+            self._shown = _UNSET
+        else:
+            self._shown = f"{value:g}" if isinstance(value, float) else str(value)
         self._control.value = self._shown
         self._control.set_enabled(scope.may_change)
         self._source.text = f"from: {SOURCES[source]}"
         is_set_here = source == scope.level
-        self._source.classes(
-            remove="" if is_set_here else "st-own", add="st-own" if is_set_here else ""
-        )
+        self._source.classes(replace="st-source st-own" if is_set_here else "st-source")
         self._reset.set_visibility(is_set_here and scope.may_change)
 
     def _make(self, choices: Mapping[str, str]) -> Any:
@@ -77,17 +80,10 @@ class SettingRow:
         values = {**({_UNSET: f"Not set: {about.unset}"} if about.unset else {}), **choices}
         field = draw_field(about, None, choices=values if choices else None, label=False)
         if about.kind in {"flag", "choice"}:
-            return labelled(field.on_value_change(self._store), about.title)
+            return field.on_value_change(self._store)
         field.validation = self._fault
-        field.props("hide-bottom-space").on("keydown.enter", self._store).on("blur", self._store)
-        return labelled(field, about.title)
-
-    def _as_shown(self, value: Any) -> Any:
-        if self.about.kind == "flag":
-            return bool(value)
-        if value is None:
-            return _UNSET
-        return f"{value:g}" if isinstance(value, float) else str(value)
+        field.props("hide-bottom-space").on("keydown.enter", self._store)
+        return field.on("blur", self._store)
 
     def _fault(self, value: Any) -> str | None:
         """Return the error in a value; None if it is valid."""
@@ -154,8 +150,7 @@ async def summarize_card(window: Window) -> None:
             ui.label("No session yet.").classes("ef-soft")
             return
         with ui.element("div").classes("ef-row"):
-            field = ui.select(choices, value=next(iter(choices)), label="Session")
-            field.classes("st-scope").props("outlined dense options-dense")
+            field = session_field(choices, next(iter(choices)), "Session")
             button = ui.button("Summarize conversation history", icon="compress")
         outcomes = ui.element("div").classes("ef-stack")
     panels: dict[str, CompressionPanel] = {}

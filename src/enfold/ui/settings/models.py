@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 
 from nicegui import ui
@@ -27,19 +28,17 @@ _SHIPPED = frozenset(config.id for config in SHIPPED)
 def source_words(config: ModelConfig) -> str:
     """Return the source of a model's limits."""
     if config.source == "default":
-        shipped = config.id in _SHIPPED
-        return "shipped with enfold" if shipped else "assumed"
-    return {"api": "the provider", "library": "the price list", "manual": "set by hand"}[
-        config.source
-    ]
+        return "shipped with enfold" if config.id in _SHIPPED else "assumed"
+    names = {"api": "the provider", "library": "the price list", "manual": "set by hand"}
+    return names[config.source]
 
 
+@dataclass(eq=False)
 class ModelsSection:
     """The list of models in pages, and the dialog to edit one."""
 
-    def __init__(self, window: Window) -> None:
-        self._window = window
-        self._found: tuple[ModelConfig, ...] = ()
+    window: Window
+    _found: tuple[ModelConfig, ...] = ()
 
     async def build(self) -> None:
         """Build the page, then show the models."""
@@ -50,16 +49,15 @@ class ModelsSection:
                 self._query.props("outlined dense clearable debounce=200 type=search")
                 labelled(self._query.classes("ef-grow"), "Search models")
                 add = ui.button("Add model", icon="add", on_click=self._open).props("unelevated")
-                add.set_enabled(self._window.visitor.is_owner)
-            self._list = labelled(ui.element("div").classes("ef-stack"), "Models").props(
-                "role=list"
-            )
+                add.set_enabled(self.window.visitor.is_owner)
+            self._list = labelled(ui.element("div").classes("ef-stack"), "Models")
+            self._list.props("role=list")
             self._pages = ui.pagination(1, 1, direction_links=True, on_change=self._show)
             labelled(self._pages.props("max-pages=5"), "Model pages")
         await self._refresh()
 
     async def _refresh(self) -> None:
-        self._all = await self._window.engine.models.all()
+        self._all = await self.window.engine.models.all()
         self._search()
 
     def _search(self) -> None:
@@ -102,17 +100,17 @@ class ModelsSection:
                     ("delete", "Delete", partial(self._delete, config.id)),
                 ):
                     button = icon_button(icon, f"{what} {config.id}", action)
-                    button.set_enabled(self._window.visitor.is_owner)
+                    button.set_enabled(self.window.visitor.is_owner)
 
     async def _reset(self, id: str) -> None:
-        async with self._window.owner_action("reset model"):
-            await self._window.engine.models.reset(id)
+        async with self.window.owner_action("reset model"):
+            await self.window.engine.models.reset(id)
         ui.notify(f"{id} reset", type="positive")
         await self._refresh()
 
     async def _delete(self, id: str) -> None:
-        async with self._window.owner_action("delete model"):
-            await self._window.engine.models.delete(id)
+        async with self.window.owner_action("delete model"):
+            await self.window.engine.models.delete(id)
         await self._refresh()
 
     def _open(self, config: ModelConfig | None = None) -> None:
@@ -127,8 +125,8 @@ class ModelsSection:
                 for each, value in values.items()
                 if each not in OWN_VALUES or value != getattr(shown, each)
             }
-            async with self._window.owner_action("edit model"):
-                await self._window.engine.models.edit((name.value or "").strip(), **given)
+            async with self.window.owner_action("edit model"):
+                await self.window.engine.models.edit((name.value or "").strip(), **given)
             await self._refresh()
 
         dialog = FormDialog(lambda: faults(ModelChanges, values), save)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from importlib.resources import files
 from typing import Protocol
 
@@ -18,7 +20,7 @@ from enfold.ui.settings.models import ModelsSection
 from enfold.ui.settings.presets import PresetsSection, PromptsSection
 from enfold.ui.settings.profiles import ProfilesSection
 from enfold.ui.settings.strategy import StrategySection
-from enfold.ui.widgets import card, labelled, navigation, table
+from enfold.ui.widgets import Cell, card, named_button, navigation, table
 from enfold.ui.window import Window, look_into
 
 WITHOUT_TOKENS = (
@@ -33,18 +35,18 @@ WITH_TOKENS = (
 _AT_ONCE = 50
 
 
+@dataclass(eq=False)
 class AccessSection:
     """The explanation of namespaces and, for the owner, their list."""
 
-    def __init__(self, window: Window) -> None:
-        self._window = window
+    window: Window
 
     async def build(self) -> None:
         """Build the section."""
-        tokens = await self._window.engine.access.tokens()
+        tokens = await self.window.engine.access.tokens()
         with card("Namespaces", WITH_TOKENS if tokens else WITHOUT_TOKENS):
-            if not self._window.visitor.is_owner:
-                ui.label(f"You see the sessions of the token {self._window.visitor.name}.")
+            if not self.window.visitor.is_owner:
+                ui.label(f"You see the sessions of the token {self.window.visitor.name}.")
                 return
             self._rows: list[Namespace] = []
             self._list = ui.element("div")
@@ -53,7 +55,7 @@ class AccessSection:
 
     async def _show_more(self) -> None:
         last = self._rows[-1].name if self._rows else ""
-        found = await self._window.engine.access.namespaces(limit=_AT_ONCE, after=last)
+        found = await self.window.engine.access.namespaces(limit=_AT_ONCE, after=last)
         self._rows += found
         self._more.set_visibility(len(found) == _AT_ONCE)
         # The owner's own list already has the sessions of keys.
@@ -63,22 +65,14 @@ class AccessSection:
             if not others:
                 ui.label("No other namespace has sessions.").classes("ef-soft")
                 return
-            titles = ("Access token", "Sessions", "")
-            rows = [
-                (name_of(each), number(each.sessions, "session"), lambda each=each: _button(each))
-                for each in others
-            ]
-            table("Namespaces", titles, rows)
+            table("Namespaces", ("Access token", "Sessions", ""), map(_row, others))
 
 
-def name_of(namespace: Namespace) -> str:
-    """Return the name of a namespace for people."""
-    return namespace.token or f"deleted token ({namespace.name})"
-
-
-def _button(namespace: Namespace) -> None:
-    button = ui.button("Look into", on_click=lambda: look_into(namespace.name))
-    labelled(button.props("flat dense"), f"Look into the sessions of {name_of(namespace)}")
+def _row(namespace: Namespace) -> tuple[Cell, ...]:
+    name = namespace.token or f"deleted token ({namespace.name})"
+    title, act = f"Look into the sessions of {name}", partial(look_into, namespace.name)
+    button = partial(named_button, "Look into", title, act)
+    return name, number(namespace.sessions, "session"), button
 
 
 class SectionBuilder(Protocol):

@@ -6,6 +6,7 @@ for summaries is shown with a preview on a real excerpt.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from nicegui import ui
@@ -19,8 +20,8 @@ from enfold.strategies import presets as built_in
 from enfold.strategies.presets import Preset
 from enfold.summaries import SummaryRequest
 from enfold.summaries.prompts import CONVERSATION, build, validate
-from enfold.ui.settings.scope import SOURCES, ScopedSection, session_choices
-from enfold.ui.widgets import card, file_button, labelled
+from enfold.ui.settings.scope import SOURCES, ScopedSection, session_choices, session_field
+from enfold.ui.widgets import card, file_button, labelled, named_button, show_text, text_block
 
 _LARGEST_FILE = 1_000_000
 """Bytes; a preset has a few thousand."""
@@ -30,10 +31,8 @@ class PresetsSection(ScopedSection):
     """The list of presets and their actions."""
 
     async def _build(self) -> None:
-        with card(
-            "Presets",
-            "A preset sets the strategy and its config. Both can be changed later.",
-        ):
+        about = "A preset sets the strategy and its config. Both can be changed later."
+        with card("Presets", about):
             self._list = labelled(ui.element("div").classes("st-choices"), "Presets")
         self._save_card()
         self._import_card()
@@ -65,15 +64,16 @@ class PresetsSection(ScopedSection):
 
     def _actions(self, preset: Preset) -> None:
         if not preset.fault:
-            apply = ui.button("Apply", on_click=partial(self._apply, preset.name))
-            labelled(apply.props("outline dense"), f"Apply {preset.name}")
+            act: Callable[[], object] = partial(self._apply, preset.name)
+            apply = named_button("Apply", f"Apply {preset.name}", act, "outline dense")
             apply.set_enabled(self._scope.may_change)
-            export = ui.button("Export", on_click=partial(_download, preset))
-            labelled(export.props("flat dense"), f"Export {preset.name}")
+            data, name = dump_text(preset.as_json()), f"{preset.name}.json"
+            download = partial(ui.download.content, data, name, "application/json")
+            named_button("Export", f"Export {preset.name}", download)
         if not preset.is_built_in:
-            delete = ui.button("Delete", on_click=partial(self._delete, preset.name))
-            labelled(delete.props("flat dense color=negative"), f"Delete {preset.name}")
-            delete.set_enabled(self._window.visitor.is_owner)
+            act = partial(self._delete, preset.name)
+            delete = named_button("Delete", f"Delete {preset.name}", act)
+            delete.props("color=negative").set_enabled(self._window.visitor.is_owner)
 
     async def _apply(self, name: str) -> None:
         session, window = self._scope.session, self._window
@@ -103,9 +103,8 @@ class PresetsSection(ScopedSection):
         async def save() -> None:
             settings = await self._scope.settings()
             config = settings.strategy_config.get(settings.strategy, {})
-            made = Preset(
-                (name.value or "").strip(), description.value or "", settings.strategy, config
-            )
+            about, strategy = description.value or "", settings.strategy
+            made = Preset((name.value or "").strip(), about, strategy, config)
             fault.text = ""
             try:
                 async with self._window.owner_action("save preset"):
@@ -119,17 +118,14 @@ class PresetsSection(ScopedSection):
         button.on_click(save)
 
     def _import_card(self) -> None:
-        with card(
-            "Import preset",
-            "A file written by Export. Unknown fields are refused.",
-        ):
+        with card("Import preset", "A file written by Export. Unknown fields are refused."):
             self._upload = ui.upload(
                 auto_upload=True, max_file_size=_LARGEST_FILE, on_upload=self._import
             )
             self._upload.props("accept=.json")
             choose = file_button(self._upload, "Choose a file")
             choose.set_enabled(self._window.visitor.is_owner)
-            self._imported = ui.label().classes("ef-small ef-wrap").props("role=status")
+            self._imported = ui.element("div").props("role=status")
 
     async def _import(self, event: UploadEventArguments) -> None:
         self._upload.reset()
@@ -138,16 +134,10 @@ class PresetsSection(ScopedSection):
             async with self._window.owner_action("import preset"):
                 await self._window.engine.presets.save(preset)
         except EnfoldError as error:
-            self._imported.text = f"{event.file.name}: {error}"
-            self._imported.classes(add="ef-bad")
+            show_text(self._imported, f"{event.file.name}: {error}", "ef-small ef-bad")
             return
-        self._imported.text = f"{preset.name} imported."
-        self._imported.classes(remove="ef-bad")
+        show_text(self._imported, f"{preset.name} imported.", "ef-small")
         await self._refresh()
-
-
-def _download(preset: Preset) -> None:
-    ui.download.content(dump_text(preset.as_json()), f"{preset.name}.json", "application/json")
 
 
 _EXCERPT = 6
@@ -165,10 +155,9 @@ class PromptsSection(ScopedSection):
         )
         with card("Summary prompt", about):
             self._source = ui.label().classes("st-source")
-            self._text = ui.textarea(
-                "Your prompt", placeholder="Not set: the prompt of the style", validation=_fault
-            ).props("outlined autogrow debounce=250")
-            self._text.classes("ef-full")
+            unset = "Not set: the prompt of the style"
+            self._text = ui.textarea("Your prompt", placeholder=unset, validation=_fault)
+            self._text.props("outlined autogrow debounce=250").classes("ef-full")
             self._text.on_value_change(self._changed)
             with ui.element("div").classes("ef-row"):
                 self._save = ui.button("Save prompt", icon="save", on_click=self._store)
@@ -184,13 +173,9 @@ class PromptsSection(ScopedSection):
         with card("Preview", about):
             if not choices:
                 ui.label("No session yet for an example.").classes("ef-soft")
-            self._example = ui.select(
-                {"": "Without a conversation", **choices},
-                value=next(iter(choices), ""),
-                label="Example from",
-                on_change=self._preview,
-            ).props("outlined dense options-dense")
-            self._example.classes("st-scope")
+            listed = {"": "Without a conversation", **choices}
+            start = next(iter(choices), "")
+            self._example = session_field(listed, start, "Example from", self._preview)
             self._preview_text = ui.element("div").classes("ef-stack").props("aria-live=polite")
 
     async def _refresh(self) -> None:
@@ -224,23 +209,17 @@ class PromptsSection(ScopedSection):
         await self._refresh()
 
     async def _preview(self) -> None:
-        request = await self._request()
-        built = build(request)
+        messages: tuple[Message, ...] = ()
+        if self._example.value:
+            session = await self._window.session(self._example.value)
+            messages = tuple(map(message_of, await session.history(limit=_EXCERPT)))
+        style, prompt = self._settings.style, self._text.value or None
+        built = build(SummaryRequest(messages, style=style, prompt=prompt))
         self._preview_text.clear()
         with self._preview_text:
             for title, text in (("System", built.system), ("User", built.user)):
                 ui.label(title).classes("st-title")
-                shown = labelled(ui.element("pre").classes("st-prompt"), f"{title} text")
-                with shown.props("tabindex=0 role=region dir=auto"):
-                    ui.label(text)
-
-    async def _request(self) -> SummaryRequest:
-        messages: tuple[Message, ...] = ()
-        if self._example.value:
-            session = await self._window.session(self._example.value)
-            rows = await session.history(limit=_EXCERPT)
-            messages = tuple(message_of(row) for row in rows)
-        return SummaryRequest(messages, style=self._settings.style, prompt=self._text.value or None)
+                text_block(f"{title} text").set_text(text)
 
 
 def _fault(text: str | None) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, TypeVar
 
@@ -10,7 +11,7 @@ from nicegui import ui
 
 from enfold.engine.profiles import ListedProfile
 from enfold.errors import AccessError, ConfigError, EnfoldError
-from enfold.fields import DescribedModel, Fault, FieldDescription, describe, described, faults
+from enfold.fields import DescribedModel, FieldDescription, describe, described, faults
 from enfold.llm.calls import Secret
 from enfold.llm.costs import Candidate, CostEstimate, Figures, compare, prices, recommend
 from enfold.llm.keys import MEMORY, STORED, KeyStorage
@@ -18,7 +19,16 @@ from enfold.llm.profiles import Profile, cost_candidates
 from enfold.llm.providers import MAJOR_PROVIDERS, provider
 from enfold.ui import figures
 from enfold.ui.forms import FormDialog
-from enfold.ui.widgets import Cell, card, confirm, empty_state, labelled, table
+from enfold.ui.widgets import (
+    Cell,
+    card,
+    confirm,
+    empty_state,
+    labelled,
+    named_button,
+    show_text,
+    table,
+)
 from enfold.ui.window import Window
 
 Result = TypeVar("Result")
@@ -65,11 +75,7 @@ class KeyFields(DescribedModel):
     )
 
 
-_STORAGES: Mapping[str, KeyStorage] = {
-    "stored": "encrypted",
-    "config": "file",
-    "memory": "memory",
-}
+_STORAGES: Mapping[str, KeyStorage] = {"stored": "encrypted", "config": "file", "memory": "memory"}
 """Sources whose key is typed in the dialog -> the storage of the key."""
 
 
@@ -89,7 +95,7 @@ class ProfileDialog:
         others: Sequence[str],
         saved: Callable[[], Awaitable[None]],
     ) -> None:
-        self._window = window
+        self.window = window
         self._is_new = profile is None
         self._saved = saved
         self._values: dict[str, Any] = {"provider": MAJOR_PROVIDERS[0], "options": {}}
@@ -101,7 +107,9 @@ class ProfileDialog:
         if profile is not None:
             profiles[profile.name] = "This profile"
         choices = {"condensing_profile": profiles}
-        self._dialog = FormDialog(self._faults, self._save, choices=choices)
+        self._dialog = FormDialog(
+            lambda: faults(Profile, self._fields()), self._save, choices=choices
+        )
 
     def open(self) -> None:
         """Show the dialog."""
@@ -157,21 +165,18 @@ class ProfileDialog:
             key = f"{source}:{self._key.get(source, '')}"
         return {**self._values, "key": key}
 
-    def _faults(self) -> tuple[Fault, ...]:
-        return faults(Profile, self._fields())
-
     async def _save(self) -> None:
         fields, source = self._fields(), self._key["source"]
         typed = self._key.get("secret") if source in _STORAGES else None
-        async with self._window.owner_action("save profile"):
-            if source == "file" and self._window.visitor.name:
+        async with self.window.owner_action("save profile"):
+            if source == "file" and self.window.visitor.name:
                 raise AccessError("key: set a file on the server itself, with `enfold profiles`")
             if source in _STORAGES and self._is_new and not typed:
                 raise ConfigError("key: enter the key")
             if typed:
                 # A profile may refer to a key only after the key is stored.
                 del fields["key"]
-            profiles = self._window.engine.profiles
+            profiles = self.window.engine.profiles
             name = str(fields.pop("name", "")).strip()
             key = Secret(typed) if typed else None
             if self._key.get("is_tested", True):
@@ -190,11 +195,8 @@ class CostTable:
     """The profiles by cost, cheapest first, those without a price last."""
 
     def __init__(self, window: Window) -> None:
-        self._window = window
+        self.window = window
         self._listed: Sequence[ListedProfile] = ()
-
-    def build(self) -> None:
-        """Build the empty table."""
         about = (
             "The cost of one compression with each profile, and with its provider's low-cost "
             "model. Only prices are compared, not quality."
@@ -217,7 +219,7 @@ class CostTable:
 
     async def _refresh(self) -> None:
         candidates, models = candidates_of(self._listed)
-        settings = await self._window.engine.settings()
+        settings = await self.window.engine.settings()
         current = settings.summarizer if settings.summarizer in models else None
         run = Figures(int(self._read.value or 0), int(self._written.value or 0))
         self._table.clear()
@@ -255,17 +257,17 @@ class CostTable:
         def use() -> None:
             is_profile = any(each.name == offer.name for each in self._listed)
             if is_profile and offer.name != current:
-                button = ui.button("Use", on_click=partial(self._use, offer.name))
-                labelled(button.props("flat dense"), f"Use {offer.name} for all summaries")
-                button.set_enabled(self._window.visitor.is_owner)
+                title, act = f"Use {offer.name} for all summaries", partial(self._use, offer.name)
+                button = named_button("Use", title, act)
+                button.set_enabled(self.window.visitor.is_owner)
 
         why = "Based on current prices."
         cost = partial(figures.money, offer.cost.total, is_estimate=True, why=why)
         return name, model, cost, saved, use
 
     async def _use(self, name: str) -> None:
-        async with self._window.owner_action("set summarizer"):
-            await self._window.engine.set("summarizer", name)
+        async with self.window.owner_action("set summarizer"):
+            await self.window.engine.set("summarizer", name)
         ui.notify(f"{name} now writes all summaries.", type="positive")
         await self._refresh()
 
@@ -281,11 +283,11 @@ _FALL_BACK = (
 )
 
 
+@dataclass(eq=False)
 class ProfilesSection:
     """The list of profiles and their actions."""
 
-    def __init__(self, window: Window) -> None:
-        self._window = window
+    window: Window
 
     async def build(self) -> None:
         """Build the page, then show the profiles."""
@@ -293,13 +295,12 @@ class ProfilesSection:
         with card("Profiles", about):
             self._list = labelled(ui.element("div").classes("ef-stack"), "Profiles")
             add = ui.button("Add profile", icon="add", on_click=self._open).props("unelevated")
-            add.set_enabled(self._window.visitor.is_owner)
-        self._costs = CostTable(self._window)
-        self._costs.build()
+            add.set_enabled(self.window.visitor.is_owner)
+        self._costs = CostTable(self.window)
         await self._refresh()
 
     async def _refresh(self) -> None:
-        self._listed = await self._window.engine.profiles.all()
+        self._listed = await self.window.engine.profiles.all()
         self._list.clear()
         with self._list:
             for each in self._listed:
@@ -321,70 +322,68 @@ class ProfilesSection:
                 _about(listed.profile)
             with ui.element("div").classes("ef-row"):
                 outcome = ui.element("div").classes("ef-full ef-small").props("role=status")
+                actions: dict[str, Callable[[], object]] = {}
                 if listed.profile is not None:
-                    self._button("Test", listed, partial(self._test, listed.name, outcome))
-                    self._button(
-                        "Read limits", listed, partial(self._read_limits, listed.name, outcome)
-                    )
-                    self._button("Edit", listed, partial(self._open, listed.profile))
-                self._button("Delete", listed, partial(self._delete, listed.name, outcome))
+                    actions["Test"] = partial(self._test, listed.name, outcome)
+                    actions["Read limits"] = partial(self._read_limits, listed.name, outcome)
+                    actions["Edit"] = partial(self._open, listed.profile)
+                actions["Delete"] = partial(self._delete, listed.name, outcome)
+                for what, act in actions.items():
+                    button = named_button(what, f"{what} {listed.name}", act)
+                    button.set_enabled(self.window.visitor.is_owner)
             outcome.move(target_index=-1)
 
-    def _button(self, what: str, listed: ListedProfile, action: Callable[[], Any]) -> None:
-        button = ui.button(what, on_click=action).props("flat dense")
-        labelled(button, f"{what} {listed.name}").set_enabled(self._window.visitor.is_owner)
-
     async def _test(self, name: str, outcome: ui.element) -> None:
-        test = partial(self._window.engine.profiles.test, name)
+        test = partial(self.window.engine.profiles.test, name)
         tried = await self._call("test profile", test, outcome, "Test failed: ")
         if tried is None:
             return
         words = f"Test passed: {tried.model} answered in {tried.seconds:.1f} s."
-        _show_outcome(outcome, words, "ef-good")
+        show_text(outcome, words, "ef-good")
         with outcome, ui.element("div").classes("ef-row"):
             ui.label("Cost of the test:")
             figures.money(tried.cost)
 
     async def _read_limits(self, name: str, outcome: ui.element) -> None:
-        discovery = partial(self._window.engine.profiles.discover, name)
+        discovery = partial(self.window.engine.profiles.discover, name)
         failed = "The limits could not be read: "
         found = await self._call("ask provider", discovery, outcome, failed)
         if found is None:
             return
         limits = f"{found.max_input:,} input tokens and {found.max_output:,} output tokens"
         source = "the provider" if found.source == "api" else "the list of known models"
-        _show_outcome(outcome, f"{found.id}: {limits}, from {source}.", "ef-good")
+        show_text(outcome, f"{found.id}: {limits}, from {source}.", "ef-good")
 
     async def _call(
         self, action: str, call: Callable[[], Awaitable[Result]], outcome: ui.element, failed: str
     ) -> Result | None:
         """Return the result of a call to the provider; None if it failed, which is shown."""
-        _show_outcome(outcome, "Calling the provider…", "ef-soft")
+        show_text(outcome, "Calling the provider…", "ef-soft")
         try:
-            async with self._window.owner_action(action):
+            async with self.window.owner_action(action):
                 return await call()
         except EnfoldError as error:
-            _show_outcome(outcome, f"{failed}{error}", "ef-bad")
+            show_text(outcome, f"{failed}{error}", "ef-bad")
             return None
 
     async def _delete(self, name: str, outcome: ui.element) -> None:
-        profiles = self._window.engine.profiles
+        profiles = self.window.engine.profiles
         try:
             uses = str(await profiles.uses(name))
             used = f"It {uses}. " if uses else ""
             text = f"{used}{_FALL_BACK if uses else 'Nothing uses it.'}"
             if not await confirm(f"Delete profile {name}?", text, "Delete"):
                 return
-            async with self._window.owner_action("delete profile"):
+            async with self.window.owner_action("delete profile"):
                 await profiles.remove(name, force=True)
         except EnfoldError as error:
-            _show_outcome(outcome, str(error), "ef-bad")
+            show_text(outcome, str(error), "ef-bad")
         else:
             await self._refresh()
 
     def _open(self, profile: Profile | None = None) -> None:
         names = [each.name for each in self._listed]
-        ProfileDialog(self._window, profile, names, self._refresh).open()
+        ProfileDialog(self.window, profile, names, self._refresh).open()
 
 
 def key_words(profile: Profile) -> str:
@@ -393,11 +392,8 @@ def key_words(profile: Profile) -> str:
         usual = " or ".join(provider(profile.provider).key_variables)
         return f"the variable {usual}" if usual else "not needed"
     kind, _, place = profile.key.partition(":")
-    words = {
-        "env": f"the variable {place}",
-        "file": f"the file {place}",
-        MEMORY: "in memory, until the server stops",
-    }
+    memory = "in memory, until the server stops"
+    words = {"env": f"the variable {place}", "file": f"the file {place}", MEMORY: memory}
     return words.get(kind, "stored, encrypted")
 
 
@@ -418,9 +414,3 @@ def _about(profile: Profile) -> None:
     if profile.threshold not in (None, -1):
         words += f" Threshold {profile.threshold:g} %."
     ui.label(words).classes("ef-soft ef-small ef-wrap")
-
-
-def _show_outcome(outcome: ui.element, words: str, classes: str) -> None:
-    outcome.clear()
-    with outcome:
-        ui.label(words).classes(f"{classes} ef-wrap")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -115,13 +116,12 @@ async def session_choices(window: Window) -> dict[str, str]:
     return {each.id: each.title or each.id for each in found}
 
 
-async def exists(window: Window, id: str) -> bool:
-    """Return True if the visitor has a session of that name."""
-    try:
-        await window.session(id)
-    except NotFoundError:
-        return False
-    return True
+def session_field(
+    choices: dict[str, str], start: str, label: str, changed: Callable[[], object] | None = None
+) -> ui.select:
+    """Show a field to choose a session."""
+    field = ui.select(choices, value=start, label=label, on_change=changed)
+    return field.classes("st-scope").props("outlined dense options-dense")
 
 
 async def choose_scope(window: Window, then: Callable[[Scope], Awaitable[None]]) -> None:
@@ -130,18 +130,17 @@ async def choose_scope(window: Window, then: Callable[[Scope], Awaitable[None]])
     listed = await session_choices(window)
     choices = {ALL_SESSIONS: "All sessions"}
     choices |= {id: f"Session: {title}" for id, title in listed.items()}
-    if requested not in choices and await exists(window, requested):
-        choices[requested] = f"Session: {requested}"
+    if requested not in choices:
+        with suppress(NotFoundError):
+            await window.session(requested)
+            choices[requested] = f"Session: {requested}"
     start = requested if requested in choices else ALL_SESSIONS
 
-    async def scope_of(id: str) -> Scope:
-        return Scope(window, await window.session(id) if id else None)
-
     async def changed() -> None:
-        await then(await scope_of(field.value))
+        session = await window.session(field.value) if field.value else None
+        await then(Scope(window, session))
 
     with ui.element("div").classes("ef-row"):
-        field = ui.select(choices, value=start, label="Settings of", on_change=changed)
-        field.classes("st-scope").props("outlined dense options-dense")
+        field = session_field(choices, start, "Settings of", changed)
         ui.label("Changes apply to the next request.").classes("ef-soft ef-small")
-    await then(await scope_of(start))
+    await changed()

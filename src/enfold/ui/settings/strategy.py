@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 from nicegui import ui
@@ -20,8 +21,8 @@ from enfold.summaries.local import LOCAL
 from enfold.tokens import get
 from enfold.ui.compression.preview import show_preview
 from enfold.ui.forms import ConfigForm, Holder
-from enfold.ui.settings.scope import SOURCES, Scope, ScopedSection, session_choices
-from enfold.ui.widgets import card, labelled, table
+from enfold.ui.settings.scope import SOURCES, Scope, ScopedSection, session_choices, session_field
+from enfold.ui.widgets import card, labelled, named_button, table, text_block
 
 EXAMPLE = "\n".join(
     f"{line:>3}  step {line}: {line * 37 % 91} records read in {line * 53 % 57} ms"
@@ -45,9 +46,7 @@ def effect(operation: Mapping[str, Any]) -> str | None:
 def _show_effect(operation: Holder) -> Callable[[], None]:
     """Show the example after an operation; return the function that updates it."""
     with ui.expansion("Example").classes("st-nested").props("dense"):
-        shown = labelled(ui.element("pre").classes("st-prompt"), "Example of the operation")
-        with shown.props("tabindex=0 role=region"):
-            example = ui.label()
+        example = text_block("Example of the operation")
 
     def update() -> None:
         if not example.is_deleted:
@@ -147,8 +146,7 @@ async def preview_card(
             return
         start = scope.session.id if scope.session is not None else next(iter(choices))
         with ui.element("div").classes("ef-row"):
-            field = ui.select(choices, value=start, label="Preview session")
-            field.classes("st-scope").props("outlined dense options-dense")
+            field = session_field(choices, start, "Preview session")
             button = ui.button("Preview", icon="visibility").props("outline")
         outcome = ui.element("div").props("aria-live=polite").classes("ef-stack")
 
@@ -200,10 +198,8 @@ class StrategyForm:
         with ui.element("div").classes("ef-row"):
             self._save = ui.button("Save config", icon="save", on_click=self._keep)
             self._save.props("unelevated")
-            reset = ui.button("Reset config", icon="undo", on_click=self._reset)
-            reset.props("flat")
-            for button in (self._save, reset):
-                button.set_enabled(self._scope.may_change)
+            reset = ui.button("Reset config", icon="undo", on_click=self._reset).props("flat")
+            reset.set_enabled(self._scope.may_change)
         await preview_card(self._scope, self._kind.id, lambda: self._config)
         self._check()
 
@@ -218,13 +214,14 @@ class StrategyForm:
         self._save.set_enabled(not faults and self._scope.may_change)
 
     async def _keep(self) -> None:
-        await self._scope.set_config(self._kind.id, self._config)
-        ui.notify("Saved. It applies from the next compression on.", type="positive")
-        await self._kept()
+        await self._set(self._config, "Saved. It applies from the next compression on.")
 
     async def _reset(self) -> None:
-        await self._scope.set_config(self._kind.id, None)
-        ui.notify("Reset. The inherited config applies.", type="positive")
+        await self._set(None, "Reset. The inherited config applies.")
+
+    async def _set(self, config: Holder | None, done: str) -> None:
+        await self._scope.set_config(self._kind.id, config)
+        ui.notify(done, type="positive")
         await self._kept()
 
 
@@ -243,8 +240,7 @@ class StrategySection(ScopedSection):
                 rows = [(title, *cells) for title, cells in _COMPARED.items()]
                 table("Strategies compared", titles, rows, classes="st-compare")
                 ui.label(MEASURED).classes("ef-soft ef-small")
-        self._config = card("Config", "The options of the strategy chosen above.")
-        with self._config:
+        with card("Config", "The options of the strategy chosen above."):
             self._form = ui.element("div").classes("ef-stack")
 
     async def _follow(self, scope: Scope) -> None:
@@ -273,20 +269,21 @@ class StrategySection(ScopedSection):
                     drop = ui.button("Remove preset", icon="undo", on_click=self._drop_preset)
                     drop.props("flat dense")
             if source == self._scope.level and self._scope.may_change:
-                reset = ui.button("Reset", icon="undo", on_click=lambda: self._use(None))
-                labelled(reset.props("flat dense"), "Reset strategy")
+                reset = named_button("Reset", "Reset strategy", partial(self._use, None))
+                reset.set_icon("undo")
 
     def _choice(self, name: str, settings: Settings) -> None:
         in_use, edited = settings.strategy == name, self._edited == name
         classes = "st-choice" + (" st-chosen" if edited else "")
+        kind: StrategyKind[Any] | None = None
         try:
-            kind: StrategyKind[Any] | None = contract.get(name)
-            about = kind.description if kind is not None else ""
+            kind = contract.get(name)
+            title, about = kind.name, kind.description
         except ConfigError as error:
-            kind, about = None, str(error)
-        with labelled(ui.element("article").classes(classes), kind.name if kind else name):
+            title, about = name, str(error)
+        with labelled(ui.element("article").classes(classes), title):
             with ui.element("div").classes("ef-row"):
-                ui.label(kind.name if kind else name).classes("st-title")
+                ui.label(title).classes("st-title")
                 if in_use:
                     ui.label("in use").classes("st-badge st-own")
             ui.label(about).classes("ef-small ef-wrap")
@@ -296,22 +293,20 @@ class StrategySection(ScopedSection):
             ui.label(words).classes("ef-soft ef-small ef-wrap")
             with ui.element("div").classes("ef-row"):
                 if not in_use:
-                    use = ui.button("Use", on_click=lambda: self._use(name)).props("outline dense")
-                    labelled(use, f"Use {kind.name}").set_enabled(self._scope.may_change)
-                edit = ui.button("Configure", on_click=lambda: self._edit(name)).props("flat dense")
-                labelled(edit, f"Configure {kind.name}")
+                    act = partial(self._use, name)
+                    use = named_button("Use", f"Use {kind.name}", act, "outline dense")
+                    use.set_enabled(self._scope.may_change)
+                named_button("Configure", f"Configure {kind.name}", partial(self._edit, name))
 
     async def _use(self, name: str | None) -> None:
         await self._scope.set("strategy", name)
-        self._edited = name
-        await self._refresh()
+        await self._edit(name)
 
     async def _drop_preset(self) -> None:
         await self._scope.set("preset", None)
-        self._edited = None
-        await self._refresh()
+        await self._edit(None)
 
-    async def _edit(self, name: str) -> None:
+    async def _edit(self, name: str | None) -> None:
         self._edited = name
         await self._refresh()
 
