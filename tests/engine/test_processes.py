@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 
 import enfold
+from enfold.engine import Engine, Session
 from enfold.engine.state import message_of, read_state
 from enfold.testing import ScriptedSummarizer, assistant, user
 from tests.conftest import ROOT
@@ -44,11 +46,23 @@ def contest(url: str) -> list[str]:
             rival.communicate()
 
 
+async def begin(engine: Engine, name: str, messages: int) -> Session:
+    """Start a session with a small window, whose summaries are scripted."""
+    await engine.models.edit(MODEL, max_input=WINDOW, max_output=20_000, retention_tokens=300)
+    await engine.set("summarizer", "scripted")
+    session = await engine.session(name, model=MODEL)
+    await talk(session, messages)
+    return session
+
+
+def open_scripted(url: str) -> AbstractAsyncContextManager[Engine]:
+    summarizers = {"scripted": ScriptedSummarizer("They agreed on the plan.")}
+    return enfold.open(url, summarizers=summarizers)
+
+
 async def test_rivals_make_one_summary_and_all_send_it(url: str) -> None:
     async with enfold.open(url) as engine:
-        await engine.models.edit(MODEL, max_input=WINDOW, max_output=20_000, retention_tokens=300)
-        await engine.set("summarizer", "scripted")
-        await talk(await engine.session("contested", model=MODEL), 40)
+        await begin(engine, "contested", 40)
     lines = [line.split(" ", 1) for line in contest(url)]
     assert sum(int(calls) for calls, _ in lines) == 1
     assert len({summary for _, summary in lines}) == 1
@@ -59,21 +73,14 @@ async def test_rivals_make_one_summary_and_all_send_it(url: str) -> None:
 
 async def test_a_view_follows_the_changes_of_another_process(url: str) -> None:
     """An engine keeps its last view; every change by another engine shows in the next one."""
-    summarizers = {"scripted": ScriptedSummarizer("They agreed on the plan.")}
-    async with (
-        enfold.open(url, summarizers=summarizers) as engine,
-        enfold.open(url, summarizers=summarizers) as other_engine,
-    ):
-        await engine.models.edit(MODEL, max_input=WINDOW, max_output=20_000, retention_tokens=300)
-        await engine.set("summarizer", "scripted")
-        session = await engine.session("shared", model=MODEL)
-        await talk(session, 10)
+    async with open_scripted(url) as engine, open_scripted(url) as other_engine:
+        session = await begin(engine, "shared", 10)
         other = await other_engine.find("shared")
         views: list[tuple[str, ...]] = []
 
         async def prepare() -> None:
             view = (await session.prepare()).view
-            async with enfold.open(url, summarizers=summarizers) as fresh:
+            async with open_scripted(url) as fresh:
                 expected = (await (await fresh.find("shared")).prepare()).view
             assert view == expected
             views.append(tuple(shown.id for shown in view.shown))
@@ -102,15 +109,8 @@ async def test_a_view_follows_the_changes_of_another_process(url: str) -> None:
 
 async def test_a_turn_does_not_read_again_what_nobody_changed(url: str) -> None:
     """After an append the state is known, and it is the one that another engine reads."""
-    summarizers = {"scripted": ScriptedSummarizer("They agreed on the plan.")}
-    async with (
-        enfold.open(url, summarizers=summarizers) as engine,
-        enfold.open(url, summarizers=summarizers) as other_engine,
-    ):
-        await engine.models.edit(MODEL, max_input=WINDOW, max_output=20_000, retention_tokens=300)
-        await engine.set("summarizer", "scripted")
-        session = await engine.session("shared", model=MODEL)
-        await talk(session, 10)
+    async with open_scripted(url) as engine, open_scripted(url) as other_engine:
+        session = await begin(engine, "shared", 10)
         await session.compress()
         other = await other_engine.find("shared")
         turns = iter(range(10, 100))
@@ -150,12 +150,8 @@ async def test_a_turn_does_not_read_again_what_nobody_changed(url: str) -> None:
 
 async def test_messages_that_come_back_are_read(url: str) -> None:
     """A branch that was left may have a summary; an append that goes back to it shows that."""
-    summarizers = {"scripted": ScriptedSummarizer("They agreed on the plan.")}
-    async with enfold.open(url, summarizers=summarizers) as engine:
-        await engine.models.edit(MODEL, max_input=WINDOW, max_output=20_000, retention_tokens=300)
-        await engine.set("summarizer", "scripted")
-        session = await engine.session("shared", model=MODEL)
-        await talk(session, 10)
+    async with open_scripted(url) as engine:
+        session = await begin(engine, "shared", 10)
         rows = await session.history()
         await session.compress()
         await session.switch(rows[3].id)

@@ -259,17 +259,23 @@ async def _read(receive: Receive) -> None:
         pass
 
 
-async def test_a_caller_with_many_requests_does_not_delay_a_caller_with_one() -> None:
-    order: list[bytes] = []
-    steps, begun = asyncio.Semaphore(0), asyncio.Semaphore(0)
+class _Computing:
+    """An application whose requests compute until they get a step; it records their callers."""
 
-    async def compute(scope: Scope, receive: Receive, send: Send) -> None:
+    def __init__(self) -> None:
+        self.order: list[bytes] = []
+        self.steps, self.begun = asyncio.Semaphore(0), asyncio.Semaphore(0)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await _read(receive)
-        order.append(dict(scope["headers"])[b"x-caller"])
-        begun.release()
-        await steps.acquire()
+        self.order.append(dict(scope["headers"])[b"x-caller"])
+        self.begun.release()
+        await self.steps.acquire()
         await Response()(scope, receive, send)
 
+
+async def test_a_caller_with_many_requests_does_not_delay_a_caller_with_one() -> None:
+    compute = _Computing()
     limits = LoadLimits(computing=1, computing_seconds=600)
     async with _callers(limits, Bodies(compute, 100)) as client:
         tasks = []
@@ -278,10 +284,10 @@ async def test_a_caller_with_many_requests_does_not_delay_a_caller_with_one() ->
             await asyncio.sleep(0.01)
         tasks[2].cancel()  # it waits no more
         for _ in range(4):
-            await begun.acquire()
-            steps.release()
+            await compute.begun.acquire()
+            compute.steps.release()
         await asyncio.gather(*tasks, return_exceptions=True)
-    assert order == [b"many", b"many", b"one", b"many"]
+    assert compute.order == [b"many", b"many", b"one", b"many"]
 
 
 @pytest.mark.parametrize("limit", [0.01, 600.0])
@@ -359,19 +365,9 @@ async def test_a_caller_holds_a_limited_number_of_bytes() -> None:
 
 
 async def test_a_caller_with_a_request_now_and_then_does_not_wait_for_a_round() -> None:
-    order: list[bytes] = []
-    steps, begun = asyncio.Semaphore(0), asyncio.Semaphore(0)
-
-    async def compute(scope: Scope, receive: Receive, send: Send) -> None:
-        await _read(receive)
-        order.append(dict(scope["headers"])[b"x-caller"])
-        begun.release()
-        await steps.acquire()
-        await Response()(scope, receive, send)
-
-    async with _callers(
-        LoadLimits(computing=1, computing_seconds=600), Bodies(compute, 9)
-    ) as client:
+    compute = _Computing()
+    limits = LoadLimits(computing=1, computing_seconds=600)
+    async with _callers(limits, Bodies(compute, 9)) as client:
         tasks = []
 
         async def send(*names: str) -> None:
@@ -381,14 +377,14 @@ async def test_a_caller_with_a_request_now_and_then_does_not_wait_for_a_round() 
 
         await send("ann", "ann", "ann", "ben", "ben", "ben")
         for _ in range(2):
-            await begun.acquire()
-            steps.release()
-        await begun.acquire()
+            await compute.begun.acquire()
+            compute.steps.release()
+        await compute.begun.acquire()
         await send("eve")
         for _ in range(5):
-            steps.release()
+            compute.steps.release()
         await asyncio.gather(*tasks)
-    assert order == [b"ann", b"ann", b"ben", b"eve", b"ann", b"ben", b"ben"]
+    assert compute.order == [b"ann", b"ann", b"ben", b"eve", b"ann", b"ben", b"ben"]
 
 
 class _Upload:

@@ -98,14 +98,19 @@ async def test_a_failure_says_what_to_do_and_can_be_tried_again(
     assert len(api.messages("failing")) == 2
 
 
+async def ask_again(page: Page, address: str, first: str) -> None:
+    """Ask, and let the model answer once more after its first answer."""
+    await page.goto(address)
+    await say(page, "Why?")
+    await expect(page.get_by_text(first)).to_be_visible()
+    answer = page.get_by_role("article", name="Model, message 2")
+    await answer.hover()
+    await answer.get_by_role("button", name="Regenerate").click()
+
+
 async def test_another_answer_is_a_branch(page: Page, server: Process, api: Api) -> None:
     async with answered(api, WHOLE, OTHER):
-        await page.goto(server.address + api.session("again"))
-        await say(page, "Why?")
-        await expect(page.get_by_text("the tide")).to_be_visible()
-        answer = page.get_by_role("article", name="Model, message 2")
-        await answer.hover()
-        await answer.get_by_role("button", name="Regenerate").click()
+        await ask_again(page, server.address + api.session("again"), "the tide")
         await expect(page.get_by_text("It is the moon.")).to_be_visible()
         await expect(page.get_by_role("group", name="Branch")).to_contain_text("2/2")
         await page.get_by_role("button", name="Previous branch").click()
@@ -116,12 +121,7 @@ async def test_an_answer_that_fails_brings_the_old_one_back(
     page: Page, server: Process, api: Api
 ) -> None:
     async with answered(api, OTHER, failed(500)):
-        await page.goto(server.address + api.session("back"))
-        await say(page, "Why?")
-        await expect(page.get_by_text("It is the moon.")).to_be_visible()
-        answer = page.get_by_role("article", name="Model, message 2")
-        await answer.hover()
-        await answer.get_by_role("button", name="Regenerate").click()
+        await ask_again(page, server.address + api.session("back"), "It is the moon.")
         await expect(page.get_by_role("button", name="Retry")).to_be_visible()
         await expect(page.get_by_text("It is the moon.")).to_be_visible()
 
