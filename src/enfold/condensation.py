@@ -107,11 +107,16 @@ class Plan:
         """Return messages without the edits of earlier compressions."""
         return map(self.original if self.originals else self.messages.__getitem__, indexes)
 
+    @cached_property
+    def summarized(self) -> tuple[int, ...]:
+        """The indexes of the messages that a summary replaces."""
+        return self.split.summarized
+
     @property
     def to_summarize(self) -> tuple[Message, ...]:
         """The messages that a summary replaces, and what excerpts leave out, in order."""
         if not self.excerpts:
-            return tuple(self.originals_of(self.split.summarized))
+            return tuple(self.originals_of(self.summarized))
         return tuple(
             removed_parts(self.original(index), self.excerpts[index].message)
             if index in self.excerpts
@@ -123,7 +128,7 @@ class Plan:
     @property
     def stays(self) -> tuple[Message, ...]:
         """The kept messages of the middle and the tail, which a summarizer reads as context."""
-        kept = (index for index in self.split.middle if index in self.split.kept)
+        kept = sorted(self.split.kept.intersection(self.split.middle))
         tail = self.messages[self.split.cut : self.recent_end] if self.show_recent else ()
         return (*map(self.messages.__getitem__, kept), *tail)
 
@@ -340,12 +345,12 @@ def with_middle_summarized(
     plan: Plan, summary: SummarizedMessages
 ) -> tuple[CondensationEntry, ...]:
     """Return the entries of an answer that replaces the middle by the summary."""
-    replaced = set(summary.indexes)
+    replaced = summary.indexes
     # A summary that continues another one stands where that one stood.
     at = min(plan.summary_at, *summary.indexes)
     if plan.previous is not None:
         at = min(at, plan.previous_at)
-    stays = (index for index in range(len(plan.messages)) if index not in replaced)
+    stays = sorted(set(range(len(plan.messages))).difference(replaced))
     kept = [plan.excerpts.get(index, KeptMessage(index)) for index in stays]
     before = sum(entry.index < at for entry in kept)
     return (*kept[:before], summary, *kept[before:])
@@ -433,7 +438,7 @@ def _has_one_summary_with_text(_plan: Plan, answer: Condensation) -> str:
 def _summarizes_only_the_middle(plan: Plan, answer: Condensation) -> str:
     if answer.summary is None:
         return ""
-    touched = set(answer.summary.indexes).difference(plan.split.summarized)
+    touched = set(answer.summary.indexes).difference(plan.summarized)
     last = last_user_message(plan.messages)
     if last is not None and last in answer.summary.indexes:
         touched.add(last)

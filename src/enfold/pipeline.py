@@ -442,7 +442,7 @@ def _with_split(
         excerpts={} if has_nothing_new else excerpts,
         quotes={index: text for index, text in standing.quotes.items() if index in middle},
         # Words of people follow the summary, which tells what became of them.
-        summary_at=min((i for i in middle if i in words or i not in divided.kept), default=0),
+        summary_at=next((i for i in divided.middle if i in words or i not in divided.kept), 0),
         standing_tokens=standing.instruction_tokens,
         rules_left_out=standing.left_out,
         tail_start=divided.cut,
@@ -458,7 +458,7 @@ def _with_limit(
     summary_share: float,
 ) -> Plan:
     counts = plan.counts
-    middle = sum(counts[index] for index in divided.summarized)
+    middle = sum(map(counts.__getitem__, divided.summarized))
     middle += sum(counts[index] - edit.tokens for index, edit in excerpts.items())
     kept = sum(counts) - middle + fence_tokens(plan.tokenizer)
     kept += words_tokens(plan.quotes.values(), plan.tokenizer)

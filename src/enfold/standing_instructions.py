@@ -105,24 +105,25 @@ def find_standing(
     """
     marks = pins or {}
     found, plain = _find_instructions(messages, counts, tokenizer, marks)
-    left_out = 0
-    for index, each in list(found.items()):
-        if each.why == "context" and limits.context is not None and each.tokens > limits.context:
-            found[index] = _in_part(each, messages[index], limits.context, tokenizer)
-            left_out += 1
+    contexts = _contexts_in_part(found, messages, tokenizer, limits.context)
+    found |= contexts
+    left_out = len(contexts)
     texts = _typed_texts(messages, found, marks, plain)
     in_force, withdrawn_by = _rules_in_force(texts)
     # Most messages are short and have no rule; a value is made only for those that stand.
-    short: dict[int, int] = {}
+    short = {
+        index: counts[index]
+        for index, rules in in_force.items()
+        if not rules and index in plain and counts[index] <= _LONG
+    }
     whole: dict[int, Standing] = {}
     quotes: dict[int, str] = {}
     for index, text in texts.items():
+        if index in short:
+            continue
         why: Why = "rule" if in_force[index] else "words"
         if index in plain:
-            if why == "words" and counts[index] <= _LONG:
-                short[index] = counts[index]
-            else:
-                whole[index] = Standing(index, why, counts[index])
+            whole[index] = Standing(index, why, counts[index])
         elif answers_a_call(messages[index]):
             quotes[index] = text
         else:
@@ -219,6 +220,19 @@ def _find_instructions(
     if any(marks.values()):
         found |= _find_pinned(messages, counts, marks)
     return found, plain
+
+
+def _contexts_in_part(
+    found: Mapping[int, Standing], messages: Sequence[Message], tokenizer: str, limit: int | None
+) -> dict[int, Standing]:
+    """Return the part that stands of each context block of more tokens than the limit."""
+    if limit is None:
+        return {}
+    return {
+        index: _in_part(each, messages[index], limit, tokenizer)
+        for index, each in found.items()
+        if each.why == "context" and each.tokens > limit
+    }
 
 
 def _find_pinned(

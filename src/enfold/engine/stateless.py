@@ -243,8 +243,11 @@ def _without_references(sent: View) -> tuple[View, View]:
 
     The second names for each message with references the messages that they point to.
     """
+    expanded = expand(sent.messages)
+    if not expanded:
+        return sent, sent
     shown, whole = list(sent.shown), list(sent.shown)
-    for index, (message, targets) in expand(sent.messages).items():
+    for index, (message, targets) in expanded.items():
         tokens = count_message(message, sent.tokenizer)
         whole[index] = shown[index]._replace(message=message, tokens=tokens)
         shown[index] = shown[index]._replace(points_to=tuple(shown[each].id for each in targets))

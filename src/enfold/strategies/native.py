@@ -340,7 +340,7 @@ class Native:
 
         Where nothing can be summarized, these are the messages that must be shown in part.
         """
-        indexes = plan.split.summarized
+        indexes = plan.summarized
         if indexes and is_worth_summarizing(plan, indexes):
             return indexes
         return tuple(plan.excerpts) if plan.shortened else ()
@@ -350,7 +350,7 @@ class Native:
         indexes = self.touches(plan)
         if not indexes:
             return unchanged(plan, self.id, "there is nothing to summarize")
-        if not set(indexes) <= set(plan.split.summarized):
+        if indexes is not plan.summarized and not set(indexes) <= set(plan.summarized):
             entries = tuple(plan.excerpts.get(i, KeptMessage(i)) for i in range(len(plan.messages)))
             answer = Condensation(self.id, entries, operations=("shorten_completed",))
             step = Step("shorten", plan.tokens, answer.tokens(plan))

@@ -102,6 +102,8 @@ _MIN_WRAPPED_LENGTH = 50
 """Characters of a line that may continue in the next one."""
 _MAX_POINTER_DISTANCE = 5
 """Words of a sentence among which a pronoun refers to the sentence before."""
+_MOST_SERIES = 4
+"""Series of texts whose rules are remembered."""
 _MOST_SUBJECTS = 1_000
 """Subjects with a common term that a withdrawal is compared with, the newest first."""
 _MAX_DROPPED = 2
@@ -1087,7 +1089,7 @@ class _RulesInForce:
             subjects.pop(subject, None)
             subjects[subject] = None  # the newest are last
         if not subject.forbids:
-            self._by_thing[_thing(subject)].add(subject)
+            self._by_thing[_thing(subject.terms)].add(subject)
 
     def about(
         self, terms: frozenset[str], forbidding: tuple[bool, ...] = (False, True)
@@ -1107,7 +1109,7 @@ class _RulesInForce:
         }
         if new.forbids:
             return replaced
-        alike = set(self._by_thing.get(_thing(new), ()))
+        alike = set(self._by_thing.get(_thing(terms), ()))
         if changes:
             alike |= {
                 old
@@ -1128,7 +1130,7 @@ class _RulesInForce:
             for term in subject.terms:
                 self._by_term[subject.forbids, term].pop(subject, None)
             if not subject.forbids:
-                self._by_thing[_thing(subject)].discard(subject)
+                self._by_thing[_thing(subject.terms)].discard(subject)
         return gone
 
     def remove_last(self) -> list[_Place]:
@@ -1161,11 +1163,42 @@ Withdrawals: TypeAlias = dict[_Place, Withdrawal]
 """The rules that a later sentence withdraws or replaces, with that sentence."""
 
 
-def rules_of_all(texts: Iterable[str]) -> tuple[list[tuple[RuleSpan, ...]], Withdrawals]:
+RulesOfTexts: TypeAlias = tuple[Sequence[tuple[RuleSpan, ...]], Mapping[_Place, Withdrawal]]
+
+
+def rules_of_all(texts: Iterable[str]) -> RulesOfTexts:
     """Return the rules of each text, and those of them that are withdrawn.
 
     A place is the index of a text and of the rule in what `find_rules` returns for it.
     """
+    return _latest_rules.of(tuple(texts))
+
+
+class _LatestRules:
+    """The results for the latest series of texts: a compression asks for the same several times.
+
+    Of the texts only a hash is held. Threads may share it, because a series replaces all others
+    at once.
+    """
+
+    def __init__(self) -> None:
+        self._found: tuple[tuple[tuple[int, int], RulesOfTexts], ...] = ()
+
+    def of(self, texts: tuple[str, ...]) -> RulesOfTexts:
+        """Return the rules of the texts."""
+        wanted = (len(texts), hash(texts))
+        for key, rules in self._found:
+            if key == wanted:
+                return rules
+        rules = _find_rules_of_all(texts)
+        self._found = ((wanted, rules), *self._found[: _MOST_SERIES - 1])
+        return rules
+
+
+_latest_rules = _LatestRules()
+
+
+def _find_rules_of_all(texts: tuple[str, ...]) -> RulesOfTexts:
     rules: list[tuple[RuleSpan, ...]] = []
     in_force = _RulesInForce()
     gone: Withdrawals = {}
@@ -1182,7 +1215,8 @@ def rules_of_all(texts: Iterable[str]) -> tuple[list[tuple[RuleSpan, ...]], With
                 forbids = not sentence.cues.isdisjoint(("forbid", "consult"))
                 new = _Subject(_subject(sentence.text), forbids)
             old = [*_switch(sentence, in_force), *_withdraw(sentence, new, in_force)]
-            gone |= dict.fromkeys(old, Withdrawal(index, sentence.start, sentence.end))
+            if old:
+                gone |= dict.fromkeys(old, Withdrawal(index, sentence.start, sentence.end))
             if new is not None and number is not None:
                 in_force.add((index, number), new)
     return rules, gone
@@ -1248,10 +1282,11 @@ def _covers(terms: frozenset[str], old: frozenset[str]) -> bool:
     return shared > 0 and (shared * 2 >= len(terms) or shared * 3 >= len(old) * 2)
 
 
-def _thing(subject: _Subject) -> frozenset[str]:
+@lru_cache(maxsize=16_384)
+def _thing(subject: frozenset[str]) -> frozenset[str]:
     """Return the terms of a subject that are no values: two rules that share them set one thing."""
     values = _tables().values
-    return frozenset(term for term in subject.terms if not (term.isdigit() or term in values))
+    return frozenset(term for term in subject if not (term.isdigit() or term in values))
 
 
 @lru_cache(maxsize=4_096)

@@ -192,7 +192,12 @@ def count_messages(messages: Sequence[Message], tokenizer: str | Tokenizer = DEF
     by_kind = dict.fromkeys(PART_KINDS, texts)  # one list, whatever the kind
     ends, structures = [0], list[int]()
     for message in messages:
-        structures.append(collect(message.parts, by_kind))
+        parts = message.parts
+        if len(parts) == 1 and type(part := parts[0]) is Text:  # nearly all messages of a chat
+            texts.append(part.text)
+            structures.append(STRUCTURE_TOKENS)
+        else:
+            structures.append(collect(parts, by_kind))
         ends.append(len(texts))
     sums = list(accumulate(get(tokenizer).count_many(texts), initial=0))
     return [
