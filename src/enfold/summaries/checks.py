@@ -12,8 +12,9 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import chain, islice
 from typing import NamedTuple
 
 from enfold.errors import NoSummaryError
@@ -21,7 +22,7 @@ from enfold.summaries.prompts import prompt_texts
 from enfold.summaries.request import SummaryRequest
 from enfold.text.items import texts
 from enfold.text.sentences import whole_sentences
-from enfold.text.words import LONGEST_TERM, texts_of_terms
+from enfold.text.words import LONGEST_TERM, has_long_word, texts_of_terms
 from enfold.tokens import Tokenizer
 
 # Measured by `benchmarks/summaries.py refusals` on 95 recorded conversations: of 190 summaries by
@@ -68,7 +69,17 @@ _STEM = 5
 
 _BORDERS = {code: " " for code in range(128) if not chr(code).isalnum()}
 """Characters of ASCII between terms, for `str.translate`."""
+_BLOCK = 1 << 16
+"""Characters that are searched for words at once."""
+_WORDS_AHEAD = 2
+"""Words that are looked for at once where they are expected in order."""
 _PIECE = re.compile(r"[^\n.!?。！？]+")  # noqa: RUF001 - other scripts' full stops
+_PIECE_TERMS = {
+    code: chr(code).lower() if chr(code).isalnum() else "\n" if chr(code) in "\n.!?" else " "
+    for code in range(128)
+}
+"""For each character of an ASCII text the small letter or digit, a line feed between pieces, or a
+space."""
 
 
 class _Vocabulary(NamedTuple):
@@ -91,14 +102,15 @@ class _Vocabulary(NamedTuple):
         shared: set[frozenset[str]] = set()
         for text in source:
             words, stems = list[str](), list[str]()
-            for piece in _PIECE.findall(text):
-                terms = texts_of_terms(piece)
-                if not terms:
-                    continue
+            for terms in _terms_of_pieces(text):
                 pieces += 1
                 own = set(terms)
                 words += own
-                stems += {word[:_STEM] for word in own if len(word) > _STEM}
+                own_stems = {word[:_STEM] for word in own if len(word) > _STEM}
+                stems += own_stems
+                if len(terms) <= _LONG_SENTENCE:  # a word that is not long is its own stem
+                    shared.add(frozenset(wanted & own | wanted & own_stems))
+                    continue
                 for start in range(0, len(terms), _LONG_SENTENCE):
                     part = terms[start : start + _LONG_SENTENCE]
                     shared.add(frozenset(wanted.intersection([word[:_STEM] for word in part])))
@@ -137,6 +149,14 @@ class _Vocabulary(NamedTuple):
         return total - max(sum(map(by_stem.__getitem__, each)) for each in self.shared)
 
 
+def _terms_of_pieces(text: str) -> Iterator[list[str]]:
+    """Yield the terms of each line and sentence that has some."""
+    if text.isascii() and not has_long_word(text):
+        pieces = text.translate(_PIECE_TERMS).split("\n")
+        return filter(None, map(str.split, pieces))
+    return filter(None, map(texts_of_terms, _PIECE.findall(text)))
+
+
 def fault_of(text: str, request: SummaryRequest) -> str:
     """Return the reason why a text is no summary of the request's input; empty if it is one."""
     words = texts_of_terms(text)
@@ -156,7 +176,7 @@ def fault_of(text: str, request: SummaryRequest) -> str:
         fault = _fault_against(words, request, source, total)
         if fault and 1 < step == steps[-1]:
             # Words that only the other messages have can only speak for the text.
-            missing = [word for word in distinct if source.rarity(word) is None]
+            missing = [word for word in dict.fromkeys(words) if source.rarity(word) is None]
             source.counts.update(_occurring(missing, given))
             total = source.total_evidence(_prompt_words(request.prompt))
             fault = _fault_against(words, request, source, total)
@@ -165,14 +185,22 @@ def fault_of(text: str, request: SummaryRequest) -> str:
     return fault
 
 
-def _occurring(words: Iterable[str], given: Iterable[str]) -> set[str]:
-    """Return the words that occur in a text; each is looked for until it is found."""
+def _occurring(words: Iterable[str], given: Sequence[str]) -> set[str]:
+    """Return the words that occur in a text; each is looked for until it is found.
+
+    A summary usually follows the order of its input. So in a first pass the words are looked for
+    in their order, each from where the one before it was found.
+    """
     found, left = set[str](), {f" {word} ": word for word in words}
     has_long = any(len(word) >= LONGEST_TERM for word in left.values())
-    for text in given:
+    for line in () if has_long else map(_line_of, _blocks(filter(str.isascii, given))):
+        while key := next((key for key in islice(left, _WORDS_AHEAD) if key in line), ""):
+            found.add(left.pop(key))
+    others = (text for text in given if not text.isascii())
+    for text in chain(_blocks(filter(str.isascii, given)), others) if left else ():
         lower = text.lower()
         if lower.isascii() and not has_long:
-            line = f" {lower.translate(_BORDERS)} "
+            line = _line_of(lower)
         elif any(word in lower for word in left.values()):
             line = f" {' '.join(texts_of_terms(lower))} "
         else:
@@ -180,6 +208,24 @@ def _occurring(words: Iterable[str], given: Iterable[str]) -> set[str]:
         for key in [key for key in left if key in line]:
             found.add(left.pop(key))
     return found
+
+
+def _line_of(text: str) -> str:
+    """Return an ASCII text with spaces around each word."""
+    return f" {text.lower().translate(_BORDERS)} "
+
+
+def _blocks(texts: Iterable[str]) -> Iterator[str]:
+    """Yield the texts, many together, to search them at once."""
+    held: list[str] = []
+    size = 0
+    for text in texts:
+        held.append(text)
+        size += len(text)
+        if size > _BLOCK:
+            yield "\n".join(held)
+            held, size = [], 0
+    yield "\n".join(held)
 
 
 def _fault_against(

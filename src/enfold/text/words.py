@@ -162,13 +162,25 @@ def texts_of_terms(text: str) -> list[str]:
 def _terms_of_ascii(text: str) -> list[str]:
     """Return the terms of an ASCII text, several times as fast as by a regular expression."""
     spaced = text.encode().translate(_ASCII_TERMS).decode()
+    if _has_long_word(spaced):
+        return [word[:LONGEST_TERM] for word in spaced.split()]
+    return spaced.split()
+
+
+def has_long_word(text: str) -> bool:
+    """Return True if an ASCII text has a word that is longer than a term."""
+    return _has_long_word(text.encode().translate(_ASCII_TERMS).decode())
+
+
+def _has_long_word(spaced: str) -> bool:
+    """Return True if a text of words and spaces has a word that is longer than a term."""
     end = len(spaced)
     while end > LONGEST_TERM:
         # A longer word has no space in this many characters and one more.
         end = spaced.find(" ", end - LONGEST_TERM - 1, end)
         if end < 0:
-            return [word[:LONGEST_TERM] for word in spaced.split()]
-    return spaced.split()
+            return True
+    return False
 
 
 def _add_texts_of(candidate: str, texts: list[str]) -> None:
