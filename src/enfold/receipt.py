@@ -459,6 +459,7 @@ def source_of(messages: Sequence[Message]) -> Iterator[str]:
             yield from (text for text in part_texts(part) if text is not whole)
 
 
+_STATING = frozenset({"user", "assistant"})
 _MAX_TYPED = 2_000
 """Characters. Longer texts were pasted: a file, a log, the output of a tool."""
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")  # noqa: RUF001 - other scripts' full stops
@@ -467,18 +468,22 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")  # noqa: RUF001 - 
 def _stated_texts(messages: Iterable[Message]) -> Iterator[str]:
     """Yield the texts that users typed, and the sentences in which a model states a decision."""
     for message in messages:
+        role = message.role
+        if role not in _STATING:
+            continue
         for part in message.parts:
             if not isinstance(part, Text):
                 continue
-            if message.role == "user":
-                typed = whole = part.text
-                if not is_typed(whole):
-                    theirs = (each for each in spans(whole) if each.kind == "person")
-                    typed = "".join(whole[each.start : each.end] for each in theirs)
-                if len(typed) <= _MAX_TYPED:
-                    yield typed
-            elif message.role == "assistant":
-                yield from _decisions(part.text)
+            if role == "assistant":
+                if decisions := _decisions(part.text):
+                    yield from decisions
+                continue
+            typed = whole = part.text
+            if not is_typed(whole):
+                theirs = (each for each in spans(whole) if each.kind == "person")
+                typed = "".join(whole[each.start : each.end] for each in theirs)
+            if len(typed) <= _MAX_TYPED:
+                yield typed
 
 
 def _find_decisions(text: str) -> tuple[str, ...]:
