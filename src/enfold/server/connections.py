@@ -2,20 +2,28 @@
 
 A connection whose request headers do not arrive in time is closed; headers that are too large are
 answered with 431. Both happen before anything else is known of the request. Head and body of a
-short answer are written together. If an answer ends the connection before the request's body has
-arrived, the rest of the body is read for a moment, because a client that is still sending could not
-read the answer otherwise. All of it extends uvicorn's protocol class, which a test pins to tested
-versions.
+short answer are written together; an application that has a complete answer sends it as one
+message. If an answer ends the connection before the request's body has arrived, the rest of the
+body is read for a moment, because a client that is still sending could not read the answer
+otherwise. All of it extends uvicorn's classes, which a test pins to tested versions.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
+from urllib.parse import unquote
 
-from starlette.types import Scope
-from uvicorn.protocols.http.auto import AutoHTTPProtocol
+import httptools
+from starlette.types import Message, Scope
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
 
 HEAD_SECONDS = 20.0
 HEAD_BYTES = 64 * 1024
@@ -35,6 +43,14 @@ _AT_ONCE = 64 * 1024
 
 _WHOLE = "is_whole"
 _ON_DISCONNECT = "on_disconnect"
+WHOLE_ANSWER = "enfold.whole_answer"
+"""The type of a message with status, headers and body, and the name of the extension."""
+_EXTENSIONS: dict[str, dict[object, object]] = {WHOLE_ANSWER: {}}
+_WITHOUT_BODY = frozenset({204, 304})
+_NAME = re.compile(rb"[!#$%&'*+\-.^_`|~0-9a-z]+")
+_CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
+"""Characters that would end a header or be read differently by two programs."""
+_CACHED_NAMES = 128
 
 
 def is_whole(scope: Scope) -> bool:
@@ -51,6 +67,59 @@ def call_on_disconnect(scope: Scope, callback: Callable[[], None]) -> bool:
         return False
     scope["state"][_ON_DISCONNECT] = callback
     return True
+
+
+def takes_whole_answer(scope: Scope, status: int) -> bool:
+    """True if a complete answer with this status can be sent as one message.
+
+    Its headers have no `content-length`, `connection` or `transfer-encoding`.
+    """
+    return (
+        WHOLE_ANSWER in scope.get("extensions", ())
+        and scope["method"] != "HEAD"
+        and status not in _WITHOUT_BODY
+    )
+
+
+@lru_cache(maxsize=_CACHED_NAMES)
+def _line_start(name: bytes) -> bytes:
+    """Return the start of a header's line; raise `RuntimeError` if the name is not valid."""
+    lower = name.lower()
+    if not _NAME.fullmatch(lower):
+        raise RuntimeError("Invalid HTTP header name.")
+    return lower + b": "
+
+
+class Exchange(RequestResponseCycle):
+    """A request and its answer, which may come as one message."""
+
+    async def send(self, message: Message) -> None:  # type: ignore[override]
+        """Send a part of the answer, or all of it."""
+        if message["type"] != WHOLE_ANSWER:
+            await super().send(message)  # type: ignore[arg-type]
+            return
+        if self.flow.write_paused and not self.disconnected:
+            await self.flow.drain()
+        if self.disconnected:
+            return
+        if self.response_started:
+            raise RuntimeError("The answer has started already.")
+        body: bytes = message["body"]
+        lines = [STATUS_LINE[message["status"]]]
+        for name, value in (*self.default_headers, *message["headers"]):
+            if _CONTROL.search(value):
+                raise RuntimeError("Invalid HTTP header value.")
+            lines += (_line_start(name), value, b"\r\n")
+        lines.append(b"content-length: %d\r\n" % len(body))
+        lines.append(b"\r\n" if self.keep_alive else b"connection: close\r\n\r\n")
+        lines.append(body)
+        self.waiting_for_100_continue = False
+        self.response_started = self.response_complete = True
+        self.transport.write(b"".join(lines))
+        self.message_event.set()
+        if not self.keep_alive:
+            self.transport.close()
+        self.on_response()
 
 
 class Joined:
@@ -113,11 +182,16 @@ class Joined:
             self._transport.write(b"".join(waiting))
 
 
-class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # one of two classes
+class PatientProtocol(HttpToolsProtocol):
     """The web server's protocol with limits of request headers."""
 
     head_seconds = HEAD_SECONDS
-    _deadline: asyncio.TimerHandle | None = None
+    _clock: asyncio.TimerHandle | None = None
+    """Closes the connection. One timer serves all its waits."""
+    _close_at: float | None = None
+    """The time at which the connection is closed; None while a request is in progress."""
+    _is_idle = False
+    """True from the end of an answer until the next request begins to arrive."""
     _is_upgraded = False
     _in_head = False
     """True while the first line and headers of a request arrive."""
@@ -130,7 +204,7 @@ class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # one
         """Start the time limit of a new connection."""
         self._joined = Joined(transport, self.loop, self._has_more)
         super().connection_made(self._joined)
-        self._wait_for_head()
+        self._close_after(self.head_seconds)
 
     def data_received(self, data: bytes) -> None:
         """Stop the time limit when the headers are complete; refuse headers that are too large."""
@@ -140,9 +214,10 @@ class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # one
         self._chunk_bytes = len(data)
         super().data_received(data)
         if self._is_upgraded or (self.cycle is not None and not self.cycle.response_complete):
-            self._stop_waiting()
-        elif self._deadline is None and self.timeout_keep_alive_task is None:
-            self._wait_for_head()
+            self._is_idle, self._close_at = False, None
+        elif self._is_idle or self._close_at is None:
+            self._is_idle = False
+            self._close_after(self.head_seconds)
         if self._in_head:
             self._head_bytes += len(data)
             if self._head_bytes > HEAD_BYTES:
@@ -162,7 +237,41 @@ class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # one
             if size + len(self.url) > HEAD_BYTES:
                 self._refuse_head()
                 raise ValueError("the headers are too large")  # stops the parser
-        super().on_headers_complete()
+        if self.parser.should_upgrade():
+            super().on_headers_complete()
+        else:
+            self._begin_exchange()
+
+    def _begin_exchange(self) -> None:
+        """Start the request, or let it wait until those before it are answered."""
+        parser, scope = self.parser, self.scope
+        url = httptools.parse_url(self.url)
+        path = url.path.decode("ascii")
+        scope["method"] = parser.get_method().decode("ascii")
+        scope["http_version"] = version = parser.get_http_version()
+        scope["path"] = self.root_path + (unquote(path) if "%" in path else path)
+        scope["raw_path"] = self.root_path.encode("ascii") + url.path
+        scope["query_string"] = url.query or b""
+        scope["extensions"] = _EXTENSIONS
+        before = self.cycle
+        self.cycle = Exchange(
+            scope=scope,
+            transport=self.transport,
+            flow=self.flow,
+            logger=self.logger,
+            access_logger=self.access_logger,
+            access_log=self.access_log,
+            default_headers=self.server_state.default_headers,
+            message_event=asyncio.Event(),
+            expect_100_continue=self.expect_100_continue,
+            keep_alive=version != "1.0" and parser.should_keep_alive(),
+            on_response=self.on_response_complete,
+        )
+        if before is None or before.response_complete:
+            self._start_asgi_task(self.cycle, self.app)
+        else:
+            self.flow.pause_reading()
+            self.pipeline.appendleft((self.cycle, self.app))
 
     def on_message_complete(self) -> None:
         """Mark the request as whole; a short one is whole before it is answered."""
@@ -186,21 +295,55 @@ class PatientProtocol(AutoHTTPProtocol):  # type: ignore[misc, valid-type] # one
     def _has_more(self) -> bool:
         return self.cycle is not None and bool(self.cycle.more_body)
 
+    def on_response_complete(self) -> None:
+        """Start the next request that has arrived, or wait for one."""
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+        else:
+            self._is_idle = True
+            self._close_after(self.timeout_keep_alive)
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self.tasks.add(self.loop.create_task(self._answer(cycle, app)))
+
+    async def _answer(self, cycle: RequestResponseCycle, app: Any) -> None:
+        try:
+            await cycle.run_asgi(app)
+        finally:
+            self.tasks.discard(asyncio.current_task())  # type: ignore[arg-type]
+
     def _refuse_head(self) -> None:
         self._stop_waiting()
         if not self.transport.is_closing():
             self.transport.write(_TOO_LARGE % (len(_TOO_LARGE_TEXT), _TOO_LARGE_TEXT))
             self.transport.close()
 
-    def _wait_for_head(self) -> None:
-        self._deadline = self.loop.call_later(self.head_seconds, self._give_up)
+    def _close_after(self, seconds: float) -> None:
+        """Close the connection at that time, unless a request begins before."""
+        self._close_at = at = self.loop.time() + seconds
+        if self._clock is None or self._clock.when() > at:
+            self._stop_clock()
+            self._clock = self.loop.call_at(at, self._give_up)
 
     def _stop_waiting(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
+        self._close_at = None
+        self._stop_clock()
+
+    def _stop_clock(self) -> None:
+        if self._clock is not None:
+            self._clock.cancel()
+            self._clock = None
 
     def _give_up(self) -> None:
-        self._deadline = None
-        if not self.transport.is_closing():
+        """Close the connection if it is time; the next wait starts the timer if none is on."""
+        self._clock = None
+        if self._close_at is None or self.transport.is_closing():
+            return
+        if self._close_at > self.loop.time():
+            self._clock = self.loop.call_at(self._close_at, self._give_up)
+        else:
             self.transport.close()

@@ -27,6 +27,7 @@ from enfold.events import CompressionFinished, Event
 from enfold.jsontext import dump_text
 from enfold.records import AuditDraft
 from enfold.server.access import Caller, find, name_in
+from enfold.server.connections import WHOLE_ANSWER
 from enfold.server.failures import error_response, internal_error, request_id
 from enfold.server.metrics import Metrics
 from enfold.text.secrets import hide_in_log
@@ -39,6 +40,8 @@ _NOT_ALLOWED = 1008
 """The close code of a refused WebSocket; a browser sees 403."""
 _LOGGED_HEADERS = {b"x-enfold-session": "session", b"x-enfold-decision": "decision"}
 """Headers of a response that the log line repeats."""
+_STARTS = frozenset({"http.response.start", WHOLE_ANSWER})
+"""Messages that have the status and the headers of an answer."""
 _SAFE_ID = re.compile(rb"[\w.:-]{1,64}", re.ASCII)
 _REQUEST = "request"
 """The message of the log line of a request."""
@@ -143,7 +146,7 @@ class _Request:
 
     async def send(self, message: Message) -> None:
         """Send a part of the answer; the id goes into its headers."""
-        if message["type"] == "http.response.start":
+        if message["type"] in _STARTS:
             self.status = message["status"]
             headers = []
             for name, value in message["headers"]:

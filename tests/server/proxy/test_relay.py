@@ -26,6 +26,9 @@ class Arriving:
         self._pieces = pieces
         self._breaks = breaks
 
+    def whole_body(self) -> None:
+        return None
+
     async def chunks(self) -> AsyncIterator[bytes]:
         for piece in self._pieces:
             yield piece

@@ -22,7 +22,7 @@ from enfold.jsontext import dumps
 from enfold.llm.calls import Connection, Secret
 from enfold.records import KEY_NAMESPACE
 from enfold.server.access import Header, caller_in, find
-from enfold.server.connections import call_on_disconnect
+from enfold.server.connections import WHOLE_ANSWER, call_on_disconnect, takes_whole_answer
 from enfold.server.failures import retry_after
 from enfold.server.load import RequestLoad, request_load
 from enfold.server.proxy.upstream import WITHOUT_BODY
@@ -143,8 +143,10 @@ class ProxyNamespaces:
 class ClientResponse:
     """The response that the client receives."""
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, scope: Scope | None = None) -> None:
+        """`scope` is the request's; without it every answer is sent in parts."""
         self._send = send
+        self._scope = scope
         self.has_started = False
         """True once the status is sent: from then on the response cannot be replaced."""
 
@@ -169,8 +171,14 @@ class ClientResponse:
 
     async def send_whole(self, status: int, headers: Iterable[Header], body: bytes) -> None:
         """Send a complete response."""
-        await self.start(status, headers, len(body))
-        await self.end(body)
+        if self._scope is None or not takes_whole_answer(self._scope, status):
+            await self.start(status, headers, len(body))
+            await self.end(body)
+            return
+        self.has_started = True
+        await self._send(
+            {"type": WHOLE_ANSWER, "status": status, "headers": list(headers), "body": body}
+        )
 
 
 def error_response(

@@ -280,6 +280,10 @@ class JoinedStream:
     _chunks: AsyncIterator[bytes]
     length: None = None
 
+    def whole_body(self) -> None:
+        """Return None: the stream goes on."""
+        return
+
     def chunks(self) -> AsyncIterator[bytes]:
         """Yield the body as it arrives."""
         return self._chunks

@@ -143,7 +143,7 @@ class Proxy:
             return
         http = await read_http_request(scope, receive)
         if http is not None:
-            answer = self._answer(http, scope, ClientResponse(send))
+            answer = self._answer(http, scope, ClientResponse(send, scope))
             await run_while_connected(answer, scope, receive)
 
     async def _answer(self, http: HttpRequest, scope: Scope, client: ClientResponse) -> None:
@@ -381,7 +381,12 @@ async def relay_response(
     recorder: ResponseRecorder | None = None,
 ) -> None:
     """Relay the response to the client, with more headers, and record it on the way."""
-    length = response.length
+    length, body = response.length, response.whole_body()
+    if length is not None and body is not None and len(body) == length:
+        if recorder is not None:
+            await _record_whole(recorder, body)
+        await client.send_whole(response.status, [*response.headers, *headers], body)
+        return
     await client.start(response.status, [*response.headers, *headers], length)
     held: list[bytes] = []
     bytes_left = -1 if length is None else length
@@ -401,6 +406,14 @@ async def relay_response(
         if recorder is not None:
             recorder.close()
     await client.end(b"".join(held))
+
+
+async def _record_whole(recorder: ResponseRecorder, body: bytes) -> None:
+    try:
+        recorder.feed(body)
+        await recorder.finish()
+    finally:
+        recorder.close()
 
 
 def _may_be_broken_off(response: RelayedResponse) -> TypeGuard[UpstreamResponse]:

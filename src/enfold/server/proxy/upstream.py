@@ -95,6 +95,10 @@ class RelayedResponse(Protocol):
     def length(self) -> int | None:
         """The size of the body in bytes; None while it is unknown."""
 
+    def whole_body(self) -> bytes | None:
+        """Return the body if all of it has arrived, in place of its chunks; else None."""
+        ...
+
     def chunks(self) -> AsyncIterator[bytes]:
         """Yield the body as it arrives."""
         ...
@@ -206,6 +210,13 @@ class _Connection(asyncio.Protocol):
             if self.is_complete:
                 return b""
             await self._wait()
+        return self._take()
+
+    def take_all(self) -> bytes | None:
+        """Return the bytes of the body if all have arrived and none were read; else None."""
+        return self._take() if self.is_complete and self._chunks else None
+
+    def _take(self) -> bytes:
         chunk = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
         self._chunks, self._unread = [], 0
         if self._is_paused:
@@ -362,6 +373,10 @@ class UpstreamResponse:
         """Return the error for a body that ended before the reply did."""
         return UnavailableError(f"the provider at {self._origin} {_BROKEN_OFF}; try again")
 
+    def whole_body(self) -> bytes | None:
+        """Return the body if all of it has arrived, in place of its chunks; else None."""
+        return self._connection.take_all()
+
     def chunks(self) -> AsyncIterator[bytes]:
         """Return the body as it arrives; it raises `UnavailableError` if the connection breaks."""
         return self
@@ -396,6 +411,10 @@ class BufferedResponse:
     def length(self) -> int:
         """The size of the body in bytes."""
         return len(self.body)
+
+    def whole_body(self) -> bytes:
+        """Return the body."""
+        return self.body
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """Yield the whole body at once."""
