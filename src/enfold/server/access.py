@@ -119,6 +119,26 @@ def find(headers: Iterable[Header], name: bytes) -> bytes | None:
     return None
 
 
+_FIRST_HEADERS = "first_headers"
+
+
+def first_header(scope: Scope, name: bytes) -> bytes | None:
+    """Return the first value of a header of a request; None if it is absent.
+
+    The first call reads all headers, later ones look the name up.
+    """
+    state = scope.setdefault("state", {})
+    found: dict[bytes, bytes] | None = state.get(_FIRST_HEADERS)
+    if found is None:
+        found = state[_FIRST_HEADERS] = dict(reversed(scope["headers"]))
+    return found.get(name)
+
+
+def _replace_headers(scope: Scope, headers: list[Header]) -> None:
+    scope["headers"] = headers
+    scope.setdefault("state", {}).pop(_FIRST_HEADERS, None)
+
+
 class Segments:
     """Decodes the segments of a path one by one, so that `%2F` does not separate segments."""
 
@@ -376,7 +396,8 @@ def _take_credentials(scope: Scope) -> _Credentials:
             others += [(name, rest.encode("latin-1"))] if rest else []
         else:
             others.append((name, value))
-    scope["headers"] = others
+    if others != scope["headers"]:
+        _replace_headers(scope, others)
     # The cookie does not open the API: a page of another program on this machine could use it.
     return _Credentials(token, None if path.startswith((*OWN, "/v1")) else cookie, namespace)
 
@@ -432,12 +453,12 @@ class Guard:
         await self._app(scope, receive, send)
 
     def _check(self, scope: Scope) -> None:
-        host = (find(scope["headers"], b"host") or b"").decode("latin-1")
+        host = (first_header(scope, b"host") or b"").decode("latin-1")
         if self._hosts is not None and _without_port(host) not in self._hosts:
             raise AccessError(
                 f"this server does not answer to the host {host[:80]!r}; add it to ENFOLD_HOSTS"
             )
-        origin = find(scope["headers"], b"origin")
+        origin = first_header(scope, b"origin")
         # A WebSocket has no method. It can do all that the UI can, so its origin is checked.
         if origin is None or scope.get("method") in _READING:
             return

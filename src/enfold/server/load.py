@@ -26,7 +26,7 @@ from weakref import WeakValueDictionary
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from enfold.errors import OverloadError
-from enfold.server.access import Caller, caller_in, find
+from enfold.server.access import Caller, caller_in, first_header
 
 ALWAYS_ANSWERED = frozenset({"/healthz", "/readyz"})
 """Paths that no limit holds up: a busy server is not a dead one."""
@@ -87,6 +87,9 @@ class LoadGuard:
         self._bytes: dict[bytes | str, int] = defaultdict(int)
         self._all_bytes = 0
         self._computing = _FairSemaphore(self.limits.computing)
+        self._computing_since: dict[RequestLoad, float] = {}
+        """The requests that compute, and the loop's time when they began; the oldest is first."""
+        self._computing_check: asyncio.TimerHandle | None = None
         self._turns = asyncio.Semaphore(self.limits.large_requests)
         self.waiting_for_turns = 0
         """Large requests that wait for their turn."""
@@ -154,11 +157,29 @@ class LoadGuard:
         except TimeoutError:
             raise _overload("other requests are in progress") from None
 
-    async def start_computing(self, key: bytes | str) -> Callable[[], None]:
-        """Wait for a compute place; return the function that releases it."""
+    async def start_computing(self, load: RequestLoad) -> None:
+        """Wait for a compute place. It is taken back after a time if another request waits."""
         if not self._computing.take_free():
-            await self._computing.take(key)
-        return _call_once_within(self.limits.computing_seconds, self._computing.give_back)
+            if self._computing_check is None:
+                self._end_late_computing()
+            await self._computing.take(load.key)
+        self._computing_since[load] = asyncio.get_running_loop().time()
+
+    def stop_computing(self, load: RequestLoad) -> None:
+        """Give a compute place to the next request, unless it was taken back."""
+        if self._computing_since.pop(load, None) is not None:
+            self._computing.give_back()
+
+    def _end_late_computing(self) -> None:
+        """Take back the places of requests that wait for something else; look again later."""
+        loop, seconds = asyncio.get_running_loop(), self.limits.computing_seconds
+        now, self._computing_check = loop.time(), None
+        for load, since in list(self._computing_since.items()):
+            if now - since >= seconds:
+                self.stop_computing(load)
+        oldest = next(iter(self._computing_since.values()), now)
+        if not self._computing.is_free:
+            self._computing_check = loop.call_at(oldest + seconds, self._end_late_computing)
 
     def hold(self, key: bytes | str, size: int) -> None:
         """Count bytes of a body; raise `OverloadError` if too many are held."""
@@ -289,12 +310,13 @@ class _FairSemaphore:
 class RequestLoad:
     """The load of one request: the bytes of its body, its place for computing, and its turn."""
 
-    __slots__ = ("_end_turn", "_guard", "_key", "_stop", "size")
+    __slots__ = ("_end_turn", "_guard", "_is_computing", "key", "size")
 
     def __init__(self, guard: LoadGuard, key: bytes | str) -> None:
         self._guard = guard
-        self._key = key
-        self._stop: Callable[[], None] | None = None
+        self.key = key
+        """The caller."""
+        self._is_computing = False
         self._end_turn: Callable[[], None] | None = None
         self.size = 0
         """Bytes that are counted."""
@@ -316,24 +338,27 @@ class RequestLoad:
 
     def add(self, size: int) -> None:
         """Count bytes that have arrived."""
-        self._guard.hold(self._key, size)
+        self._guard.hold(self.key, size)
         self.size += size
 
     async def start_computing(self) -> None:
         """Wait until the complete request may compute; a large one waits for its turn instead."""
-        if self._stop is None and not self.is_large:
-            self._stop = await self._guard.start_computing(self._key)
+        if not self._is_computing and not self.is_large:
+            await self._guard.start_computing(self)
+            self._is_computing = True
 
     def stop_computing(self) -> None:
         """Let the next request compute: this one waits for a model, or sends its answer."""
-        if self._stop is not None:
-            self._stop()
-        self.end_turn()
+        if self._is_computing:
+            self._is_computing = False
+            self._guard.stop_computing(self)
+        if self._end_turn is not None:
+            self.end_turn()
 
     async def take_turn(self) -> None:
         """Wait until this large request may be worked on, unless it is already."""
         if self._end_turn is None:
-            self._end_turn = await self._guard.take_turn(self._key)
+            self._end_turn = await self._guard.take_turn(self.key)
 
     def end_turn(self) -> None:
         """Let the next large request have its turn."""
@@ -345,7 +370,7 @@ class RequestLoad:
         """Take all back."""
         self.stop_computing()
         if self.size:
-            self._guard.release(self._key, self.size)
+            self._guard.release(self.key, self.size)
             self.size = 0
 
     @asynccontextmanager
@@ -371,7 +396,7 @@ def _key(scope: Scope) -> bytes | str:
     if caller.name:
         return caller.name
     for name in _PROVIDER_KEYS:
-        if (given := find(scope["headers"], name)) is not None:
+        if (given := first_header(scope, name)) is not None:
             return given
     client = scope.get("client")
     return str(client[0]) if client else ""

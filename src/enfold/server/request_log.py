@@ -26,7 +26,7 @@ from enfold.errors import EnfoldError
 from enfold.events import CompressionFinished, Event
 from enfold.jsontext import dump_text
 from enfold.records import AuditDraft
-from enfold.server.access import Caller, find, name_in
+from enfold.server.access import Caller, first_header, name_in
 from enfold.server.connections import WHOLE_ANSWER
 from enfold.server.failures import error_response, internal_error, request_id
 from enfold.server.metrics import Metrics
@@ -76,7 +76,10 @@ def log_compression(event: Event) -> None:
 
 
 class Tracing:
-    """Gives every request an id, logs it and counts it."""
+    """Gives every request an id, logs it and counts it.
+
+    It answers errors. After the start of an answer an error only closes the connection.
+    """
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
@@ -93,7 +96,14 @@ class Tracing:
         token = current_request.set(request.id)
         self._metrics.started()
         try:
-            await self._answer(request, receive)
+            await self._app(scope, receive, request.send)
+        except EnfoldError as error:
+            if not request.status:
+                await error_response(error, scope)(scope, receive, request.send)
+        except Exception as error:  # noqa: BLE001 - the outermost layer answers and logs it
+            _log.error("unexpected error: %s", _without_text(error))
+            if not request.status:
+                await internal_error(scope)(scope, receive, request.send)
         finally:
             route, seconds = route_of(scope), request.seconds
             self._metrics.ended(scope["method"], route, request.status, seconds)
@@ -111,18 +121,6 @@ class Tracing:
         except EnfoldError:
             await send({"type": "websocket.close", "code": _NOT_ALLOWED})
 
-    async def _answer(self, request: _Request, receive: Receive) -> None:
-        """Answer errors. After the start of an answer an error only closes the connection."""
-        try:
-            await self._app(request.scope, receive, request.send)
-        except EnfoldError as error:
-            if not request.status:
-                await error_response(error, request.scope)(request.scope, receive, request.send)
-        except Exception as error:  # noqa: BLE001 - the outermost layer answers and logs it
-            _log.error("unexpected error: %s", _without_text(error))
-            if not request.status:
-                await internal_error(request.scope)(request.scope, receive, request.send)
-
 
 class _Request:
     """A request in progress."""
@@ -135,9 +133,9 @@ class _Request:
         """The status of the answer; 0 until it starts."""
         self._proxied: dict[str, str] = {}
         """Session and decision of a proxied request."""
-        given = find(scope["headers"], HEADER)
+        given = first_header(scope, HEADER)
         self.id = given.decode() if given and _SAFE_ID.fullmatch(given) else new_id()
-        scope.setdefault("state", {})["request_id"] = self.id
+        scope["state"]["request_id"] = self.id
 
     @property
     def seconds(self) -> float:
@@ -172,9 +170,7 @@ class _Request:
         handlers = _log.handlers or _all_logs.handlers
         if len(handlers) == 1 and isinstance(handlers[0], _StandardError):
             # Every request writes such a line, and a log record takes longer than the rest of it.
-            line = _line(time(), "info", _log.name, _REQUEST)
-            line.update(fields)
-            handlers[0].write_line(line)
+            handlers[0].write_line(_line(time(), "info", _log.name, _REQUEST) | fields)
         else:
             _log.info(_REQUEST, extra=fields)
 

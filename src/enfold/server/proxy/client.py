@@ -21,7 +21,7 @@ from enfold.errors import BlockedError, EnfoldError, facts
 from enfold.jsontext import dumps
 from enfold.llm.calls import Connection, Secret
 from enfold.records import KEY_NAMESPACE
-from enfold.server.access import Header, caller_in, find
+from enfold.server.access import Header, caller_in, find, first_header
 from enfold.server.connections import WHOLE_ANSWER, call_on_disconnect, takes_whole_answer
 from enfold.server.failures import retry_after
 from enfold.server.load import RequestLoad, request_load
@@ -133,7 +133,7 @@ class ProxyNamespaces:
         if caller.has_token or caller.namespace:
             return caller.namespace
         for name in _KEY_HEADERS:
-            value = find(scope["headers"], name)
+            value = first_header(scope, name)
             if value is not None:
                 digest = blake2b(value, key=self._key, digest_size=16).hexdigest()
                 return f"{KEY_NAMESPACE}{digest}"
