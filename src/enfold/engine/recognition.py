@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from time import monotonic
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from enfold import records
 from enfold.budget import Policy
@@ -116,8 +116,7 @@ class RecognisedHistory:
     """True if the last two summaries of the session are on branches that the client left."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sender:
+class Sender(NamedTuple):
     """The program and the model of a request."""
 
     model: str

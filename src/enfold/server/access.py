@@ -11,7 +11,7 @@ from __future__ import annotations
 import ipaddress
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from html import escape
@@ -44,6 +44,7 @@ OPEN = frozenset({"/healthz", "/readyz", "/docs", "/openapi.json", "/signin", "/
 """Paths that need no token."""
 OWN = ("/api/", "/metrics")
 """Paths whose `Authorization` header is for enfold; elsewhere it is for the provider."""
+_CREDENTIAL_HEADERS = frozenset({HEADER, NAMESPACE, b"cookie"})
 _PATH = "/t/"
 _CACHE_SECONDS = 5.0
 """Seconds that a token stays valid here after another process has deleted it."""
@@ -111,32 +112,16 @@ def require_owner(caller: Caller) -> None:
         )
 
 
-def find(headers: Iterable[Header], name: bytes) -> bytes | None:
-    """Return the first value of a header; None if it is absent."""
-    for key, value in headers:
-        if key == name:
-            return value
-    return None
-
-
 _FIRST_HEADERS = "first_headers"
 
 
-def first_header(scope: Scope, name: bytes) -> bytes | None:
-    """Return the first value of a header of a request; None if it is absent.
-
-    The first call reads all headers, later ones look the name up.
-    """
+def first_headers(scope: Scope) -> Mapping[bytes, bytes]:
+    """Return the first value of each header of a request; made once for all who ask."""
     state = scope.setdefault("state", {})
     found: dict[bytes, bytes] | None = state.get(_FIRST_HEADERS)
     if found is None:
         found = state[_FIRST_HEADERS] = dict(reversed(scope["headers"]))
-    return found.get(name)
-
-
-def _replace_headers(scope: Scope, headers: list[Header]) -> None:
-    scope["headers"] = headers
-    scope.setdefault("state", {}).pop(_FIRST_HEADERS, None)
+    return found
 
 
 class Segments:
@@ -368,7 +353,7 @@ class Access:
         return ON_THIS_MACHINE
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Credentials:
     """A request's tokens and its namespace header."""
 
@@ -378,10 +363,19 @@ class _Credentials:
     namespace: str
 
 
+_NO_CREDENTIALS = _Credentials(None, None, "")
+
+
 def _take_credentials(scope: Scope) -> _Credentials:
     """Remove the credentials from the request and return them."""
-    token, cookie, namespace = _take_path_token(scope), None, ""
     path: str = scope["path"]
+    if (
+        not path.startswith((_PATH, *OWN))
+        and _CREDENTIAL_HEADERS.isdisjoint(first_headers(scope))
+    ):
+        return _NO_CREDENTIALS
+    token, cookie, namespace = _take_path_token(scope), None, ""
+    path = scope["path"]
     others: list[tuple[bytes, bytes]] = []
     for name, value in scope["headers"]:
         if name == HEADER:
@@ -396,8 +390,8 @@ def _take_credentials(scope: Scope) -> _Credentials:
             others += [(name, rest.encode("latin-1"))] if rest else []
         else:
             others.append((name, value))
-    if others != scope["headers"]:
-        _replace_headers(scope, others)
+    scope["headers"] = others
+    scope["state"].pop(_FIRST_HEADERS, None)
     # The cookie does not open the API: a page of another program on this machine could use it.
     return _Credentials(token, None if path.startswith((*OWN, "/v1")) else cookie, namespace)
 
@@ -453,12 +447,13 @@ class Guard:
         await self._app(scope, receive, send)
 
     def _check(self, scope: Scope) -> None:
-        host = (first_header(scope, b"host") or b"").decode("latin-1")
+        headers = first_headers(scope)
+        host = headers.get(b"host", b"").decode("latin-1")
         if self._hosts is not None and _without_port(host) not in self._hosts:
             raise AccessError(
                 f"this server does not answer to the host {host[:80]!r}; add it to ENFOLD_HOSTS"
             )
-        origin = first_header(scope, b"origin")
+        origin = headers.get(b"origin")
         # A WebSocket has no method. It can do all that the UI can, so its origin is checked.
         if origin is None or scope.get("method") in _READING:
             return

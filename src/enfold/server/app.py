@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from starlette.datastructures import MutableHeaders
-from starlette.routing import BaseRoute, Router
+from starlette.routing import BaseRoute, Match, Router
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from enfold.engine import Engine
@@ -64,6 +64,24 @@ class Front:
             await self._api(scope, receive, send)
         else:
             await self._ui(scope, receive, _with_headers(send))
+
+
+class _First:
+    """Tries a few routes before all others."""
+
+    def __init__(self, routes: Sequence[BaseRoute], rest: ASGIApp) -> None:
+        self._routes = routes
+        self._rest = rest
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        for route in self._routes:
+            match, found = route.matches(scope)
+            if match is Match.FULL:
+                scope.update(found)
+                await route.handle(scope, receive, send)
+                return
+        await self._rest(scope, receive, send)
 
 
 class _Api:
@@ -154,9 +172,9 @@ def create_app(
 
     api = _Api(create)
     sign_in = None if ui is None else SignIn(tokens)
-    routes = [*forwarding, *health.routes(), *(sign_in.routes() if sign_in else ())]
+    routes = [*health.routes(), *(sign_in.routes() if sign_in else ())]
     rest: ASGIApp = api if ui is None else Front(api, ui)
-    inner: ASGIApp = Router(routes, redirect_slashes=False, default=rest)
+    inner: ASGIApp = _First(forwarding, Router(routes, redirect_slashes=False, default=rest))
     inner = LoadGuard(Bodies(inner, options.body_limit))
     if options.rate_limit is not None:
         inner = Rates(inner, options.rate_limit)

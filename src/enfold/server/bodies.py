@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from enfold.errors import InputError, TooLargeError, TooSlowError
-from enfold.server.access import first_header
+from enfold.server.access import first_headers
 from enfold.server.connections import is_whole
 from enfold.server.load import RequestLoad, request_load
 
@@ -48,7 +48,7 @@ class Bodies:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         if scope["type"] == "http":
-            announced = first_header(scope, b"content-length") or b""
+            announced = first_headers(scope).get(b"content-length", b"")
             if announced.isdigit() and int(announced) > self._limit:
                 raise too_large(self._limit)
             load = request_load(scope)

@@ -25,6 +25,8 @@ from uvicorn.protocols.http.httptools_impl import (
     RequestResponseCycle,
 )
 
+from enfold.server.access import first_headers
+
 HEAD_SECONDS = 20.0
 HEAD_BYTES = 64 * 1024
 """The most bytes of a request's first line and headers."""
@@ -48,8 +50,8 @@ WHOLE_ANSWER = "enfold.whole_answer"
 _EXTENSIONS: dict[str, dict[object, object]] = {WHOLE_ANSWER: {}}
 _WITHOUT_BODY = frozenset({204, 304})
 _NAME = re.compile(rb"[!#$%&'*+\-.^_`|~0-9a-z]+")
-_CONTROL = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
-"""Characters that would end a header or be read differently by two programs."""
+_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)|(?<!\r)\n")
+"""Characters that would be read differently by two programs; `\r\n` ends a line."""
 _CACHED_NAMES = 128
 
 
@@ -93,6 +95,8 @@ def _line_start(name: bytes) -> bytes:
 class Exchange(RequestResponseCycle):
     """A request and its answer, which may come as one message."""
 
+    transport: Joined
+
     async def send(self, message: Message) -> None:  # type: ignore[override]
         """Send a part of the answer, or all of it."""
         if message["type"] != WHOLE_ANSWER:
@@ -105,17 +109,19 @@ class Exchange(RequestResponseCycle):
         if self.response_started:
             raise RuntimeError("The answer has started already.")
         body: bytes = message["body"]
-        lines = [STATUS_LINE[message["status"]]]
-        for name, value in (*self.default_headers, *message["headers"]):
-            if _CONTROL.search(value):
-                raise RuntimeError("Invalid HTTP header value.")
-            lines += (_line_start(name), value, b"\r\n")
-        lines.append(b"content-length: %d\r\n" % len(body))
-        lines.append(b"\r\n" if self.keep_alive else b"connection: close\r\n\r\n")
-        lines.append(body)
+        headers = self.default_headers + message["headers"]
+        lines = [_line_start(name) + value for name, value in headers]
+        lines.append(b"content-length: %d" % len(body))
+        if not self.keep_alive:
+            lines.append(b"connection: close")
+        head = b"\r\n".join(lines)
+        if _CONTROL.search(head) or head.count(b"\r\n") != len(lines) - 1:
+            raise RuntimeError("Invalid HTTP header value.")
         self.waiting_for_100_continue = False
         self.response_started = self.response_complete = True
-        self.transport.write(b"".join(lines))
+        self.transport.write_now(
+            b"".join((STATUS_LINE[message["status"]], head, b"\r\n\r\n", body))
+        )
         self.message_event.set()
         if not self.keep_alive:
             self.transport.close()
@@ -148,6 +154,14 @@ class Joined:
         self._size += len(data)
         if self._size > _AT_ONCE:
             self._write_all()
+
+    def write_now(self, data: bytes) -> None:
+        """Write after what waits, without a wait for the end of the step."""
+        if self._waiting:
+            self._waiting.append(data)
+            self._write_all()
+        elif not self._transport.is_closing():
+            self._transport.write(data)
 
     def close(self) -> None:
         """Write the waiting bytes and close, after a moment if the client is still sending."""
@@ -223,6 +237,10 @@ class PatientProtocol(HttpToolsProtocol):
             if self._head_bytes > HEAD_BYTES:
                 self._refuse_head()
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Collect a header."""
+        self.headers.append((name.lower(), value))
+
     def on_message_begin(self) -> None:
         """Begin to count the bytes of the headers."""
         self._in_head = True
@@ -237,6 +255,8 @@ class PatientProtocol(HttpToolsProtocol):
             if size + len(self.url) > HEAD_BYTES:
                 self._refuse_head()
                 raise ValueError("the headers are too large")  # stops the parser
+        expected = first_headers(self.scope).get(b"expect", b"")
+        self.expect_100_continue = expected.lower() == b"100-continue"
         if self.parser.should_upgrade():
             super().on_headers_complete()
         else:

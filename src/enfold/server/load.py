@@ -26,7 +26,7 @@ from weakref import WeakValueDictionary
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from enfold.errors import OverloadError
-from enfold.server.access import Caller, caller_in, first_header
+from enfold.server.access import Caller, caller_in, first_headers
 
 ALWAYS_ANSWERED = frozenset({"/healthz", "/readyz"})
 """Paths that no limit holds up: a busy server is not a dead one."""
@@ -395,8 +395,9 @@ def _key(scope: Scope) -> bytes | str:
     caller: Caller = caller_in(scope)
     if caller.name:
         return caller.name
+    headers = first_headers(scope)
     for name in _PROVIDER_KEYS:
-        if (given := first_header(scope, name)) is not None:
+        if (given := headers.get(name)) is not None:
             return given
     client = scope.get("client")
     return str(client[0]) if client else ""

@@ -26,7 +26,7 @@ from enfold.errors import EnfoldError
 from enfold.events import CompressionFinished, Event
 from enfold.jsontext import dump_text
 from enfold.records import AuditDraft
-from enfold.server.access import Caller, first_header, name_in
+from enfold.server.access import Caller, first_headers, name_in
 from enfold.server.connections import WHOLE_ANSWER
 from enfold.server.failures import error_response, internal_error, request_id
 from enfold.server.metrics import Metrics
@@ -133,7 +133,7 @@ class _Request:
         """The status of the answer; 0 until it starts."""
         self._proxied: dict[str, str] = {}
         """Session and decision of a proxied request."""
-        given = first_header(scope, HEADER)
+        given = first_headers(scope).get(HEADER)
         self.id = given.decode() if given and _SAFE_ID.fullmatch(given) else new_id()
         scope["state"]["request_id"] = self.id
 
@@ -146,12 +146,13 @@ class _Request:
         """Send a part of the answer; the id goes into its headers."""
         if message["type"] in _STARTS:
             self.status = message["status"]
-            headers = []
-            for name, value in message["headers"]:
-                if (field := _LOGGED_HEADERS.get(name)) is not None:
+            headers = list(message["headers"])
+            by_name = dict(headers)
+            for name, field in _LOGGED_HEADERS.items():
+                if (value := by_name.get(name)) is not None:
                     self._proxied[field] = value.decode("latin-1")
-                if name != HEADER:
-                    headers.append((name, value))
+            if HEADER in by_name:
+                headers = [each for each in headers if each[0] != HEADER]
             headers.append((HEADER, self.id.encode()))
             message = {**message, "headers": headers}
         await self._send(message)

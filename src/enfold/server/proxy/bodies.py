@@ -16,7 +16,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from itertools import accumulate, chain
 from operator import attrgetter
@@ -105,6 +105,8 @@ class RequestBody:
         overhead = [
             (name, self.fields[name]) for name in self.wire.overhead_keys if name in self.fields
         ]
+        if not overhead:
+            return _no_overhead(self.wire.messages_key)
         return _join_object([(self.wire.messages_key, b"[]"), *overhead])
 
     def field(self, name: str) -> Any:
@@ -147,6 +149,12 @@ class RequestBody:
         return _join_object(
             (name, raw) for name, raw in fields.items() if name not in self.replaced_fields
         )
+
+
+@cache
+def _no_overhead(messages_key: str) -> bytes:
+    """Return a body with nothing but an empty array of messages."""
+    return _join_object([(messages_key, b"[]")])
 
 
 def parse_body(wire: Wire, raw: bytes) -> RequestBody:
@@ -240,9 +248,12 @@ class MessageFactsCache:
         self, raws: Sequence[bytes], dialect: str, tokenizer: str
     ) -> list[MessageFacts]:
         """Return the facts of every message."""
-        keys = await _run_in_thread_if_large(
-            _facts_keys, raws, dialect, tokenizer, large=LARGE_BODY
-        )
+        if sum(map(len, raws)) < LARGE_BODY:
+            keys = _facts_keys(raws, dialect, tokenizer)
+        else:
+            threads = counting_threads()
+            work = partial(_facts_keys, raws, dialect, tokenizer)
+            keys = await asyncio.get_running_loop().run_in_executor(threads, work)
         cached = [self._facts.get(key) for key in keys]
         missing = {
             key: raw for key, raw, facts in zip(keys, raws, cached, strict=True) if facts is None
@@ -298,11 +309,10 @@ async def _run_in_thread_if_large(
     raws: Sequence[bytes],
     dialect: str,
     *further: *Further,
-    large: int = _THREAD_BYTES,
     is_apart: bool = False,
 ) -> Result:
     size = sum(map(len, raws))
-    if size < large:
+    if size < _THREAD_BYTES:
         return work(raws, dialect, *further)
     if is_apart and (process := process_for(size)) is not None:
         with suppress(BrokenProcessPool):  # it was ended; here it is done in any case

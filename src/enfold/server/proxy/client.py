@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
 from http import HTTPStatus
@@ -21,7 +21,7 @@ from enfold.errors import BlockedError, EnfoldError, facts
 from enfold.jsontext import dumps
 from enfold.llm.calls import Connection, Secret
 from enfold.records import KEY_NAMESPACE
-from enfold.server.access import Header, caller_in, find, first_header
+from enfold.server.access import Header, caller_in, first_headers
 from enfold.server.connections import WHOLE_ANSWER, call_on_disconnect, takes_whole_answer
 from enfold.server.failures import retry_after
 from enfold.server.load import RequestLoad, request_load
@@ -55,10 +55,16 @@ class HttpRequest:
     """True if it only asks for the number of a conversation's tokens."""
     load: RequestLoad | None = None
     """Its load on the server."""
+    named: Mapping[bytes, bytes] = field(default_factory=dict, repr=False)
+    """The first value of each header."""
+
+    def __post_init__(self) -> None:
+        if not self.named:
+            self.named = dict(reversed(self.headers))
 
     def header(self, name: bytes) -> str | None:
         """Return the value of a header; the name is in lower case."""
-        found = find(self.headers, name)
+        found = self.named.get(name)
         return None if found is None else found.decode("latin-1")
 
     def turn(self, size: int) -> AbstractAsyncContextManager[None]:
@@ -94,7 +100,9 @@ async def read_http_request(scope: Scope, receive: Receive) -> HttpRequest | Non
         chunks.append(message.get("body", b""))
         if not message.get("more_body"):
             break
-    if sum(map(len, chunks)) < _THREAD_BYTES:
+    if len(chunks) == 1:
+        raw = chunks[0]
+    elif sum(map(len, chunks)) < _THREAD_BYTES:
         raw = b"".join(chunks)
     else:
         raw = await asyncio.to_thread(b"".join, chunks)
@@ -117,6 +125,7 @@ async def read_http_request(scope: Scope, receive: Receive) -> HttpRequest | Non
         model=model,
         is_count=counted is not None,
         load=request_load(scope),
+        named=first_headers(scope),
     )
 
 
@@ -132,8 +141,9 @@ class ProxyNamespaces:
         caller = caller_in(scope)
         if caller.has_token or caller.namespace:
             return caller.namespace
+        headers = first_headers(scope)
         for name in _KEY_HEADERS:
-            value = first_header(scope, name)
+            value = headers.get(name)
             if value is not None:
                 digest = blake2b(value, key=self._key, digest_size=16).hexdigest()
                 return f"{KEY_NAMESPACE}{digest}"
@@ -255,6 +265,7 @@ _SESSION_HEADERS = (
     b"x-session-affinity",
 )
 """Headers in which clients send the id of their session."""
+_ALL_SESSION_HEADERS = frozenset(_SESSION_HEADERS)
 _SESSION_ID = re.compile(rb"[\w.:-]{16,128}", re.ASCII)
 """Shorter ids could be guessed, or be the same for two people."""
 _COMPACTED = (
@@ -272,6 +283,7 @@ _BY_HEADER = (
     (b"http-referer", re.compile(r"aider\.chat", re.IGNORECASE), "aider"),
 )
 """Headers that only one program sends: name, pattern of the value if it matters, program."""
+_NAMING_HEADERS = frozenset(header for header, _, _ in _BY_HEADER)
 
 _BY_USER_AGENT = tuple(
     (re.compile(pattern, re.IGNORECASE), name)
@@ -308,7 +320,7 @@ _PRODUCT = re.compile(r"[A-Za-z][\w.+-]{0,39}")
 
 def client_name(headers: Mapping[bytes, bytes]) -> str | None:
     """Return the name of the program that sent these headers; None if it is unknown."""
-    for header, pattern, name in _BY_HEADER:
+    for header, pattern, name in () if _NAMING_HEADERS.isdisjoint(headers) else _BY_HEADER:
         value = headers.get(header)
         if value is not None and (pattern is None or pattern.search(value.decode("latin-1"))):
             return name
@@ -317,6 +329,8 @@ def client_name(headers: Mapping[bytes, bytes]) -> str | None:
 
 def client_session(headers: Mapping[bytes, bytes]) -> str | None:
     """Return the session id that a client sends; None if it sends none."""
+    if _ALL_SESSION_HEADERS.isdisjoint(headers):
+        return None
     for name in _SESSION_HEADERS:
         if (value := headers.get(name)) is not None and _SESSION_ID.fullmatch(value):
             return value.decode()

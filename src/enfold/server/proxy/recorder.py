@@ -247,8 +247,9 @@ async def complete_request(
     responses: Responses, namespace: str, body: RequestBody
 ) -> CompletedRequest | None:
     """Add the messages that the request leaves out; None if they are not all stored."""
-    if any(_is_set(body, name) for name in body.wire.external_history_keys):
-        return None
+    for name in body.wire.external_history_keys:
+        if _is_set(body, name):
+            return None
     stored = body.wire.stored_responses
     if stored is None:
         return CompletedRequest(body)

@@ -182,8 +182,7 @@ class Proxy:
             return None, NOT_UNDERSTOOD
         if not isinstance(model, str):
             return None, NOT_UNDERSTOOD
-        sent = dict(http.headers)
-        client, session = client_name(sent), client_session(sent)
+        client, session = client_name(http.named), client_session(http.named)
         if session is not None:
             namespace = await self._conversations.namespace_of(namespace, session)
         request = ProxyRequest(
@@ -364,8 +363,9 @@ class Proxy:
         headers = http.headers
         if http.wire is not None:
             # Responses to conversations are read here, so they must not be compressed.
-            headers = [each for each in headers if each[0] != b"accept-encoding"]
-            headers.append((b"accept-encoding", b"identity"))
+            if b"accept-encoding" in http.named:
+                headers = [each for each in headers if each[0] != b"accept-encoding"]
+            headers = [*headers, (b"accept-encoding", b"identity")]
         if body is not None:
             headers = [each for each in headers if each[0] != b"content-encoding"]
         raw = (http.raw if body is None else body) or None
@@ -382,7 +382,7 @@ async def relay_response(
 ) -> None:
     """Relay the response to the client, with more headers, and record it on the way."""
     length, body = response.length, response.whole_body()
-    if length is not None and body is not None and len(body) == length:
+    if body is not None:
         if recorder is not None:
             await _record_whole(recorder, body)
         await client.send_whole(response.status, [*response.headers, *headers], body)
@@ -495,11 +495,14 @@ async def _list_client_sessions(engine: Engine) -> None:
 
 
 def _response_headers(forwarded: ForwardedRequest) -> list[Header]:
-    values = [
-        (b"x-enfold-decision", forwarded.decision),
-        (b"x-enfold-tokens-before", str(forwarded.tokens_before)),
-        (b"x-enfold-tokens-after", str(forwarded.tokens_after)),
-        (b"x-enfold-session", forwarded.session or ""),
-        (b"x-enfold-warning", ", ".join(forwarded.warnings)),
+    headers = [
+        (b"x-enfold-decision", forwarded.decision.encode()),
+        (b"x-enfold-tokens-before", b"%d" % forwarded.tokens_before),
+        (b"x-enfold-tokens-after", b"%d" % forwarded.tokens_after),
     ]
-    return [(name, value.encode("latin-1", "replace")) for name, value in values if value]
+    if forwarded.session:
+        headers.append((b"x-enfold-session", forwarded.session.encode("latin-1", "replace")))
+    if forwarded.warnings:
+        warnings = ", ".join(forwarded.warnings)
+        headers.append((b"x-enfold-warning", warnings.encode("latin-1", "replace")))
+    return headers

@@ -96,7 +96,7 @@ class RelayedResponse(Protocol):
         """The size of the body in bytes; None while it is unknown."""
 
     def whole_body(self) -> bytes | None:
-        """Return the body if all of it has arrived, in place of its chunks; else None."""
+        """Return a body of known length if all of it has arrived, in place of its chunks."""
         ...
 
     def chunks(self) -> AsyncIterator[bytes]:
@@ -213,8 +213,10 @@ class _Connection(asyncio.Protocol):
         return self._take()
 
     def take_all(self) -> bytes | None:
-        """Return the bytes of the body if all have arrived and none were read; else None."""
-        return self._take() if self.is_complete and self._chunks else None
+        """Return a body of known length if all of it has arrived and none was read; else None."""
+        if self.is_complete and self._chunks and self._unread == self.length:
+            return self._take()
+        return None
 
     def _take(self) -> bytes:
         chunk = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
@@ -326,13 +328,10 @@ class _Connection(asyncio.Protocol):
         if status < _OK:
             self.headers = []  # of an interim response, such as 103
             return
-        for name, value in self.headers:
-            if name == b"transfer-encoding":
-                self.is_chunked = True
-            elif name == b"content-length":
-                self.length = int(value)
-        if self.is_chunked:
-            self.length = None
+        headers = dict(self.headers)
+        self.is_chunked = b"transfer-encoding" in headers
+        length = headers.get(b"content-length")
+        self.length = None if self.is_chunked or length is None else int(length)
         self.status = status
         self._may_stay_open = self._parser.should_keep_alive()
         self.is_complete = not self._has_body
@@ -374,7 +373,7 @@ class UpstreamResponse:
         return UnavailableError(f"the provider at {self._origin} {_BROKEN_OFF}; try again")
 
     def whole_body(self) -> bytes | None:
-        """Return the body if all of it has arrived, in place of its chunks; else None."""
+        """Return a body of known length if all of it has arrived, in place of its chunks."""
         return self._connection.take_all()
 
     def chunks(self) -> AsyncIterator[bytes]:
@@ -541,7 +540,7 @@ class _UpstreamCall(AbstractAsyncContextManager[UpstreamResponse]):
         address = self._server.address
         first = f"{self._method} {address.path}{self._path} HTTP/1.1".encode("latin-1")
         lines = [first, b"host: " + address.host_header]
-        lines += [name + b": " + value for name, value in forwarded_headers(self._headers)]
+        lines += [name + b": " + value for name, value in self._headers if is_forwarded(name)]
         if self._body or self._method not in _METHODS_WITHOUT_BODY:
             lines.append(b"content-length: %d" % len(self._body or b""))
         return b"\r\n".join(lines) + b"\r\n\r\n"
@@ -576,13 +575,9 @@ class Upstream:
             await server.close()
 
 
-def forwarded_headers(headers: Iterable[Header]) -> list[Header]:
-    """Return the headers that are passed on to the other side."""
-    return [header for header in headers if _is_forwarded(header[0])]
-
-
 @lru_cache(maxsize=_CACHED_NAMES)
-def _is_forwarded(name: bytes) -> bool:
+def is_forwarded(name: bytes) -> bool:
+    """Return True if a header is passed on to the other side."""
     lower = name.lower()
     return lower not in _CONNECTION_HEADERS and not lower.startswith(ENFOLD_HEADERS)
 
@@ -597,7 +592,7 @@ def response_headers(headers: Iterable[Header]) -> list[Header]:
 
 @lru_cache(maxsize=_CACHED_NAMES)
 def _is_for_client(name: bytes) -> bool:
-    return _is_forwarded(name) and not name.lower().startswith(_OF_PROVIDERS_SITE)
+    return is_forwarded(name) and not name.lower().startswith(_OF_PROVIDERS_SITE)
 
 
 def _unavailable_error(origin: str, error: Exception) -> UnavailableError:
