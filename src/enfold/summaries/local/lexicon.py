@@ -104,10 +104,13 @@ class Lexicon(dict[str, Token]):
         if len(token.concepts) > 1:
             pairs = token.concepts
             token = token._replace(concepts=tuple(map(self._pairs.setdefault, pairs, pairs)))
-        elif token.concepts and (known := self.get(token.concepts[0])) is not None:
+        elif (
+            token.concepts
+            and (known := self.get(token.concepts[0]))
+            and (known.concepts == token.concepts)
+        ):
             # Most words occur in several forms: capitalized, before a comma.
-            if known.concepts == token.concepts:
-                token = token._replace(concepts=known.concepts)
+            token = token._replace(concepts=known.concepts)
         self[raw] = token
         for kind, item in token.items:
             concept = item.lower()
