@@ -132,14 +132,7 @@ async def condense(
     except NoGainError as error:
         answer = accept(plan, unchanged(plan, strategy.id, str(error)), may_be_unchanged=True)
         answer = replace(answer, cost=spent.total())
-    rendered = wire.render(_apply(conversation, request, answer))
-    shortened = {edit.index: edit.shortenings for edit in answer.edits if edit.shortenings}
-    written = ledger.write(
-        raw if raw is not None else _messages_in(wire.render(whole or conversation)),
-        _messages_in(rendered),
-        {} if whole else shortened,
-    )
-    outcome = pipeline.make_outcome(request, plan, answer, seconds=perf_counter() - started)
+    outcome = pipeline.make_outcome(request, plan, answer, seconds=0)
     before, after = static + outcome.tokens_before, static + outcome.tokens_after
     cut = pipeline.cut_warnings(plan) if after < before else ()
     report = replace(
@@ -149,11 +142,21 @@ async def condense(
         warnings=(*cut, *answer.warnings, *_warnings(plan, after)),
         saved=savings(before, after, options.prices).later_turn,
     )
+    receipt = answer.receipt or receipt_for(plan, answer)
+    references = answer.references(plan)
+    rendered = wire.render(_apply(conversation, request, answer))
+    shortened = {edit.index: edit.shortenings for edit in answer.edits if edit.shortenings}
+    del request, plan, answer, outcome  # a long conversation has many messages
+    written = ledger.write(
+        raw if raw is not None else _messages_in(wire.render(whole or conversation)),
+        _messages_in(rendered),
+        {} if whole else shortened,
+    )
     return Condensed(
         rendered,
-        report,
-        replace(written, references=answer.references(plan)),
-        answer.receipt or receipt_for(plan, answer),
+        replace(report, seconds=perf_counter() - started),
+        replace(written, references=references),
+        receipt,
     )
 
 
