@@ -122,3 +122,15 @@ async def test_the_built_in_summarizer_writes_where_a_models_answer_is_no_summar
     assert len(done.messages) < len(long)
     (note,) = [each for each in done.report.warnings if "was no summary" in each]
     assert note.endswith("the built-in summarizer wrote it")
+
+
+def test_a_program_may_change_its_messages_after_they_are_condensed() -> None:
+    said = ("Use port 8080 for the proxy. " * 9, "Noted. " * 30, "Go on.", "Done.")
+    roles = ("user", "assistant", "user", "assistant")
+    messages = [{"role": role, "content": text} for role, text in zip(roles, said, strict=True)]
+    before = [dict(message) for message in messages]
+    done = enfold.condense_sync(messages, "native", keep_tokens=1)
+    assert done.messages != before
+    for message in messages:
+        message["content"] = "changed"
+    assert enfold.restore(done.messages, done.ledger) == before

@@ -7,6 +7,7 @@ those of `enfold.pipeline`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any, ClassVar
@@ -152,6 +153,12 @@ async def condense(
         _messages_in(rendered),
         {} if whole else shortened,
     )
+    if raw is not None:  # the messages are the program's own, which it may change later
+        changes = (
+            replace(change, originals=tuple(map(copy, change.originals)))
+            for change in written.changes
+        )
+        written = replace(written, changes=tuple(changes))
     return Condensed(
         rendered,
         replace(report, seconds=perf_counter() - started),
