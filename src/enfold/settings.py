@@ -773,24 +773,17 @@ def retention_policy(
     `model` is the model's own number of tokens, which beats everything that holds for all models.
     """
     tokens, share = settings.retention_tokens, settings.recent_ratio
-    if (
-        model is not None
-        and min(_level(settings, "retention_tokens"), _level(settings, "recent_ratio"))
-        > _MODEL_LEVEL
-    ):
-        return retention.Retention("tokens", model, settings.keep_first)
-    is_share = tokens is None or _level(settings, "recent_ratio") < _level(
-        settings, "retention_tokens"
+    # The place of the level that set each; the strongest is 0.
+    of_tokens, of_share = (
+        LEVELS.index(settings.sources.get(name, "default"))
+        for name in ("retention_tokens", "recent_ratio")
     )
-    if share is not None and is_share:
+    if model is not None and min(of_tokens, of_share) > _MODEL_LEVEL:
+        return retention.Retention("tokens", model, settings.keep_first)
+    if share is not None and (tokens is None or of_share < of_tokens):
         return retention.Retention("ratio", share, settings.keep_first)
     return retention.Retention("tokens", usual if tokens is None else tokens, settings.keep_first)
 
 
 _MODEL_LEVEL = LEVELS.index("profile") + 0.5
 """The place of a model config among the levels."""
-
-
-def _level(settings: Settings, name: str) -> int:
-    """Return the place of the level that set a setting; the strongest is 0."""
-    return LEVELS.index(settings.sources.get(name, "default"))

@@ -109,20 +109,16 @@ async def open_engine(
 
 def _faults(settings: Settings) -> Iterator[str]:
     """Yield what is wrong with valid values, and what applies instead."""
-    checks: Sequence[tuple[Callable[[], None], str]] = (
-        (partial(check_strategies, {"strategy": settings.strategy}), f"{NATIVE} is used instead"),
-        (
-            partial(check_strategies, {"strategy_config": settings.strategy_config}),
-            "the defaults of this strategy apply",
-        ),
-        (
-            partial(config.check_thresholds, settings.profile_thresholds),
-            "the general threshold applies",
-        ),
+    configs = {"strategy_config": settings.strategy_config}
+    thresholds = settings.profile_thresholds
+    checks: Sequence[tuple[Callable[[Mapping[str, Any]], None], Mapping[str, Any], str]] = (
+        (check_strategies, {"strategy": settings.strategy}, f"{NATIVE} is used instead"),
+        (check_strategies, configs, "the defaults of this strategy apply"),
+        (config.check_thresholds, thresholds, "the general threshold applies"),
     )
-    for check, instead in checks:
+    for check, given, instead in checks:
         try:
-            check()
+            check(given)
         except ConfigError as error:
             yield f"{error}; {instead}"
 

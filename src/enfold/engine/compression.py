@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -354,7 +354,7 @@ def draft_snapshot(
         content=_content(request, answer, outcome, versions.shown),
         cutoff=cutoff,
         parent=_parent(request, covered),
-        manifest=tuple(_joined(_manifest(view, answer, covered, edits, pointers))),
+        manifest=_joined(_manifest(view, answer, covered, edits, pointers)),
         token_count=token_count,
         tokenizer=view.tokenizer,
         previous=replaces.id if replaces is not None else view.snapshot,
@@ -478,22 +478,19 @@ def _manifest(
         yield SummaryPlace(), 0
 
 
-def _joined(entries: Iterator[tuple[ManifestEntry, int]]) -> Iterator[ManifestEntry]:
-    """Yield the entries, with kept messages that follow each other joined into one range."""
-    pending: KeptRange | None = None
+def _joined(entries: Iterable[tuple[ManifestEntry, int]]) -> tuple[ManifestEntry, ...]:
+    """Return the entries, with kept messages that follow each other joined into one range."""
+    joined: list[ManifestEntry] = []
     end = 0
     for entry, depth in entries:
-        if pending is not None and isinstance(entry, KeptRange) and depth == end + 1:
-            pending = KeptRange(pending.first, entry.last)
-        else:
-            if pending is not None:
-                yield pending
-            pending = entry if isinstance(entry, KeptRange) else None
-            if pending is None:
-                yield entry
+        last = joined[-1] if joined else None
+        match last, entry:
+            case KeptRange(first), KeptRange(last=newest) if depth == end + 1:
+                joined[-1] = KeptRange(first, newest)
+            case _:
+                joined.append(entry)
         end = depth
-    if pending is not None:
-        yield pending
+    return tuple(joined)
 
 
 # One compression at a time.

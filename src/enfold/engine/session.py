@@ -244,22 +244,23 @@ class Session:
         given = options.pending
         in_background = state.settings.background if wait is None else not wait
         is_blocked = state.rows.session.blocked is not None
+        prepared = Prepared(view, decision, pending=given)
         if in_background and decision.action != "keep" and decision.can_wait and not is_blocked:
             if view.tip is not None:
                 await self._engine.queue.put(outbox.COMPRESSION, self.key, view.tip)
-            return Prepared(view, decision, pending=given)
+            return prepared
         if decision.action != "must":
-            return Prepared(view, decision, pending=given)
+            return prepared
         if compression.is_acknowledged(state.rows.session):
             await compression.use_acknowledgement(self._store, state.rows.session)
-            return Prepared(view, decision, pending=given, warnings=(compression.ACCEPTED,))
+            return replace(prepared, warnings=(compression.ACCEPTED,))
         try:
             compression.refuse_if_blocked(state.rows.session, state.settings.on_failure)
             outcome = await self.compress_due(options)
         except BlockedError:
             if state.settings.on_failure != "pass":
                 raise
-            return Prepared(view, decision, pending=given, warnings=(compression.PASSED,))
+            return replace(prepared, warnings=(compression.PASSED,))
         _, _, view, decision = await self._decide(options)
         return Prepared(view, decision, outcome, given, outcome.warnings)
 

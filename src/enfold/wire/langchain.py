@@ -312,21 +312,6 @@ def _place_calls(parts: tuple[Part, ...]) -> tuple[Part, ...]:
     return tuple(_with_entries(part, in_content=True) for part in parts)
 
 
-def _put_back_calls(additional: Any, calls: Sequence[ToolCall]) -> Any:
-    """Return `additional_kwargs` with the remaining calls; itself if nothing changed."""
-    if not isinstance(additional, dict):
-        return additional
-    now = dict(additional)
-    if isinstance(additional.get("tool_calls"), list):
-        now["tool_calls"] = _rebuild(additional["tool_calls"], calls, _ADDITIONAL_CALLS)
-    if isinstance(additional.get("function_call"), dict):
-        kept = [_render_entry(call, _LEGACY) for call in calls if _LEGACY in call.extras]
-        now["function_call"] = kept[0] if kept else None
-    emptied = {key for key in now if not now[key] and additional[key]}
-    now = {key: value for key, value in now.items() if key not in emptied}
-    return additional if _are_identical([*now.values()], [*additional.values()]) else now
-
-
 def _with_entries(call: Part, *, in_content: bool) -> Part:
     """Return a new call with its entries in the fields of a message; other parts as they are."""
     if not isinstance(call, ToolCall) or call.extras:
@@ -783,16 +768,24 @@ def _is_in_content(part: Part) -> bool:
 def _put_back_additional(
     fields: Mapping[str, Any], parts: tuple[Part, ...], calls: list[ToolCall]
 ) -> Any:
-    """Return `additional_kwargs` with the remaining calls and reasoning.
+    """Return `additional_kwargs` with the remaining calls and reasoning; itself if nothing changed.
 
     Reasoning is never edited, only dropped as a whole.
     """
-    additional = _put_back_calls(fields.get("additional_kwargs"), calls)
-    before = {field for part in _parse_reasoning(fields) for field in part.extras}
-    kept = {field for part in parts if isinstance(part, Reasoning) for field in part.extras}
-    if before <= kept:
+    additional = fields.get("additional_kwargs")
+    if not isinstance(additional, dict):
         return additional
-    return {key: value for key, value in additional.items() if key not in before - kept}
+    now = dict(additional)
+    if isinstance(additional.get("tool_calls"), list):
+        now["tool_calls"] = _rebuild(additional["tool_calls"], calls, _ADDITIONAL_CALLS)
+    if isinstance(additional.get("function_call"), dict):
+        kept = [_render_entry(call, _LEGACY) for call in calls if _LEGACY in call.extras]
+        now["function_call"] = kept[0] if kept else None
+    before = {field for part in _parse_reasoning(fields) for field in part.extras}
+    after = {field for part in parts if isinstance(part, Reasoning) for field in part.extras}
+    now |= dict.fromkeys(before - after)
+    now = {key: value for key, value in now.items() if value or not additional[key]}
+    return additional if _are_identical([*now.values()], [*additional.values()]) else now
 
 
 def _adopt(messages: tuple[Message, ...]) -> Iterator[Message]:
