@@ -45,16 +45,7 @@ def add(
         "insert_text",
         [{"message": key, "session": session, "text": text} for key, text, *_ in cleaned],
     )
-    scopes = _scopes(db, session)
-    rows_of = _ROWS[db.engine]
-    db.change_many(
-        "insert_words",
-        (
-            row
-            for key, text, *found in cleaned
-            for row in rows_of(key, session, scopes, text, *found)
-        ),
-    )
+    db.change_many("insert_words", _rows(db, session, cleaned))
 
 
 def forget_session(db: Database, session: SessionKey) -> None:
@@ -65,16 +56,9 @@ def forget_session(db: Database, session: SessionKey) -> None:
     """
     if db.engine == "postgresql":
         return
-    scopes = _scopes(db, session)
     for page in db.pages("texts_after_key", session=session):
-        db.change_many(
-            "delete_words",
-            (
-                row
-                for each in page
-                for row in _fts5_rows(each["key"], session, scopes, each["text"])
-            ),
-        )
+        texts = [(each["key"], each["text"]) for each in page]
+        db.change_many("delete_words", _rows(db, session, texts))
 
 
 def move_session(db: Database, session: SessionKey, listed_in: str, id: str) -> None:
@@ -83,10 +67,9 @@ def move_session(db: Database, session: SessionKey, listed_in: str, id: str) -> 
     if db.engine == "postgresql":
         db.change("delete_words_of_session", session=session)
     db.change("list_session", key=session, listed_in=listed_in, id=id)
-    scopes, rows_of = _scopes(db, session), _ROWS[db.engine]
     for page in db.pages("texts_after_key", session=session):
-        rows = (row for each in page for row in rows_of(each["key"], session, scopes, each["text"]))
-        db.change_many("insert_words", rows)
+        texts = [(each["key"], each["text"]) for each in page]
+        db.change_many("insert_words", _rows(db, session, texts))
 
 
 def not_indexed(
@@ -126,6 +109,14 @@ def _scopes(db: Database, session: SessionKey) -> tuple[str, ...]:
     row = db.row("namespace_of", session=session)
     namespaces = (row["namespace"], row["listed_in"]) if row else ("",)
     return session_scope(session), *map(namespace_scope, dict.fromkeys(namespaces))
+
+
+def _rows(
+    db: Database, session: SessionKey, texts: Iterable[tuple[Any, ...]]
+) -> Iterator[dict[str, Any]]:
+    """Return the rows of texts, each given as key, text and, if it has them, terms and parts."""
+    scopes, rows_of = _scopes(db, session), _ROWS[db.engine]  # before another query runs
+    return (row for key, *text in texts for row in rows_of(key, session, scopes, *text))
 
 
 def joined_terms(text: str) -> str:
