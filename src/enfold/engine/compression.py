@@ -102,16 +102,6 @@ def _rows(db: Database, key: SessionKey, view: View, indexes: list[int]) -> list
     return [row for (row,) in tree.segments(db, key, ends)] if ends else []
 
 
-async def _with_originals(store: Store, key: SessionKey, view: View, plan: Plan) -> Plan:
-    """Return the plan with the originals of the edited messages in its middle."""
-    edited = [index for index in plan.split.middle if view.shown[index].edit is not None]
-    if not edited:
-        return plan
-    rows = await store.read(_rows, key, view, edited)
-    originals = {index: message_of(row) for index, row in zip(edited, rows, strict=True)}
-    return replace(plan, originals=originals)
-
-
 def split_of(snapshot: Snapshot, view: View) -> Split | None:
     """Return the division that a snapshot made of the view before it; None without a summary."""
     if not snapshots.added_messages(snapshot):
@@ -144,122 +134,132 @@ def split_of(snapshot: Snapshot, view: View) -> Split | None:
 
 
 @dataclass(frozen=True, slots=True)
-class SnapshotVersions:
-    """The earlier snapshots that a new one follows."""
+class CompressionRun:
+    """A compression of a stored session."""
 
-    shown: Snapshot | None = None
+    store: Store
+    events: Events
+    session: SessionRecord
+    request: Request
+    usage: Sequence[UsageEvent]
+    """It grows while the strategy calls models; it is recorded even if the compression fails."""
+    shown: Snapshot | None
     """The snapshot that the view shows; the new summary stands for its messages too."""
-    replaces: Snapshot | None = None
+    replaces: Snapshot | None
     """A snapshot whose summary is written again, with the same cutoff."""
 
+    async def run(self) -> Outcome:
+        """Run the compression and record it."""
+        outcome = None
+        try:
+            outcome = await self._run()
+        finally:
+            if self.usage and (outcome is None or not outcome.compressed):
+                spent = [replace(event, session=self.session.key) for event in self.usage]
+                await self.store.write(catalog.add_usage, spent)
+        return outcome
 
-async def compress(
-    store: Store,
-    events: Events,
-    session: SessionRecord,
-    request: Request,
-    *,
-    usage: Sequence[UsageEvent] = (),
-    versions: SnapshotVersions | None = None,
-) -> Outcome:
-    """Run the compression and record it.
-
-    `usage` grows while the strategy calls models; it is recorded even if the compression fails.
-    """
-    outcome = None
-    try:
-        outcome = await _compress(
-            store, events, session, request, usage, versions or SnapshotVersions()
+    async def _run(self) -> Outcome:
+        request, session, emit = self.request, self.session, self.events.emit
+        before, automatic = request.tokens_before, request.is_due
+        # Other requests go on meanwhile: a plan of a long view takes a moment.
+        plan = await compute_async(pipeline.make_plan, request)
+        pipeline.refuse_impossible(request, plan)
+        plan = await self._with_originals(plan)
+        touched = await compute_async(request.strategy.touches, plan)
+        if not touched:
+            is_first = request.view.snapshot is None
+            return Outcome("nothing_to_compress" if is_first else "nothing_new", before, before)
+        if automatic and _frees_too_little(request, plan):
+            return Outcome("no_gain", before, before)
+        tokens = sum(plan.counts[index] for index in touched)
+        name = request.strategy.id
+        emit(CompressionStarted(session.id, len(touched), tokens, name, automatic=automatic))
+        step = "summarizing" if name == NATIVE else "condensing"
+        emit(CompressionProgress(session.id, step, len(touched)))
+        request = replace(
+            request,
+            on_part=_part_reporter(self.events, session.id, step, len(touched)),
+            parts=StoredParts(self.store, session.key),
         )
-    finally:
-        if usage and (outcome is None or not outcome.compressed):
-            spent = [replace(event, session=session.key) for event in usage]
-            await store.write(catalog.add_usage, spent)
-    return outcome
-
-
-async def _compress(
-    store: Store,
-    events: Events,
-    session: SessionRecord,
-    request: Request,
-    usage: Sequence[UsageEvent],
-    versions: SnapshotVersions,
-) -> Outcome:
-    before, automatic = request.tokens_before, request.is_due
-    # Other requests go on meanwhile: a plan of a long view takes a moment.
-    plan = await compute_async(pipeline.make_plan, request)
-    pipeline.refuse_impossible(request, plan)
-    plan = await _with_originals(store, session.key, request.view, plan)
-    touched = await compute_async(request.strategy.touches, plan)
-    if not touched:
-        is_first = request.view.snapshot is None
-        return Outcome("nothing_to_compress" if is_first else "nothing_new", before, before)
-    if automatic and _frees_too_little(request, plan):
-        return Outcome("no_gain", before, before)
-    tokens = sum(plan.counts[index] for index in touched)
-    name = request.strategy.id
-    events.emit(CompressionStarted(session.id, len(touched), tokens, name, automatic=automatic))
-    step = "summarizing" if name == NATIVE else "condensing"
-    events.emit(CompressionProgress(session.id, step, len(touched)))
-    request = replace(
-        request,
-        on_part=_part_reporter(events, session.id, step, len(touched)),
-        parts=StoredParts(store, session.key),
-    )
-    started_at = monotonic()
-
-    async def record_failure(error: CompressionError) -> None:
-        _log.warning("session %s: truncated, because no summary was made: %s", session.id, error)
-        await store.write(catalog.add_failure, session.key, facts(error).code, automatic=True)
-
-    failed = partial(CompressionFailed, session.id, automatic=automatic)
-    try:
-        with track_spending() as spent:
-            answer = await pipeline.run_strategy(request, plan, record_failure)
-    except (NoGainError, UncompressibleError) as error:
-        # Another attempt with the same parts would end in the same way.
-        await store.write(snapshots.forget_parts, session.key)
-        # A view that can be sent as it is never blocks a session.
-        is_sendable = request.allowed is not None and before <= request.allowed
-        if isinstance(error, UncompressibleError) or (automatic and not is_sendable):
+        started_at = monotonic()
+        failed = partial(CompressionFailed, session.id, automatic=automatic)
+        try:
+            with track_spending() as spent:
+                answer = await pipeline.run_strategy(request, plan, self._record_fallback)
+        except (NoGainError, UncompressibleError) as error:
+            # Another attempt with the same parts would end in the same way.
+            await self.store.write(snapshots.forget_parts, session.key)
+            # A view that can be sent as it is never blocks a session.
+            is_sendable = request.allowed is not None and before <= request.allowed
+            if isinstance(error, UncompressibleError) or (automatic and not is_sendable):
+                raise
+            emit(failed(facts(error).code, str(error), retryable=False))
+            return Outcome("no_gain", before, before, warnings=(str(error),), cost=spent.total())
+        except asyncio.CancelledError:
+            emit(failed(CANCELLED, "it was cancelled; nothing was changed", retryable=True))
             raise
-        events.emit(failed(facts(error).code, str(error), retryable=False))
-        return Outcome("no_gain", before, before, warnings=(str(error),), cost=spent.total())
-    except asyncio.CancelledError:
-        events.emit(failed(CANCELLED, "it was cancelled; nothing was changed", retryable=True))
-        raise
-    events.emit(CompressionProgress(session.id, "recording", len(touched)))
-    outcome = pipeline.make_outcome(request, plan, answer, seconds=monotonic() - started_at)
-    outcome = await _record(store, session.key, request, answer, outcome, usage, versions)
-    events.emit(_finished(session, outcome, automatic=automatic))
-    return outcome
+        emit(CompressionProgress(session.id, "recording", len(touched)))
+        outcome = pipeline.make_outcome(request, plan, answer, seconds=monotonic() - started_at)
+        outcome = await self._record(answer, outcome)
+        emit(_finished(session, outcome, automatic=automatic))
+        return outcome
 
+    async def _with_originals(self, plan: Plan) -> Plan:
+        """Return the plan with the originals of the edited messages in its middle."""
+        view = self.request.view
+        edited = [index for index in plan.split.middle if view.shown[index].edit is not None]
+        if not edited:
+            return plan
+        rows = await self.store.read(_rows, self.session.key, view, edited)
+        originals = {index: message_of(row) for index, row in zip(edited, rows, strict=True)}
+        return replace(plan, originals=originals)
 
-async def _record(
-    store: Store,
-    session: SessionKey,
-    request: Request,
-    answer: Condensation,
-    outcome: Outcome,
-    usage: Sequence[UsageEvent],
-    versions: SnapshotVersions,
-) -> Outcome:
-    """Store the snapshot of a compression; return the outcome with its id."""
-    draft, edits = draft_snapshot(request, answer, outcome, versions)
-    summary = answer.summary
-    flush = [request.view.shown[index].id for index in summary.indexes] if summary else []
-    extras = snapshots.SnapshotExtras(edits=edits, flush=flush, usage=tuple(usage))
-    await store.write(
-        snapshots.record,
-        session,
-        draft,
-        extras,
-        expected=draft.previous,
-        tip=request.view.tip,
-        share_across_branches=request.share_across_branches,
-    )
-    return replace(outcome, snapshot=draft.id, cutoff=draft.cutoff)
+    async def _record_fallback(self, error: CompressionError) -> None:
+        key, id = self.session.key, self.session.id
+        _log.warning("session %s: truncated, because no summary was made: %s", id, error)
+        await self.store.write(catalog.add_failure, key, facts(error).code, automatic=True)
+
+    async def _record(self, answer: Condensation, outcome: Outcome) -> Outcome:
+        """Store the snapshot; return the outcome with its id."""
+        request, summary = self.request, answer.summary
+        draft, edits = self._draft(answer, outcome)
+        flush = [request.view.shown[index].id for index in summary.indexes] if summary else []
+        extras = snapshots.SnapshotExtras(edits=edits, flush=flush, usage=tuple(self.usage))
+        await self.store.write(
+            snapshots.record,
+            self.session.key,
+            draft,
+            extras,
+            expected=draft.previous,
+            tip=request.view.tip,
+            share_across_branches=request.share_across_branches,
+        )
+        return replace(outcome, snapshot=draft.id, cutoff=draft.cutoff)
+
+    def _draft(
+        self, answer: Condensation, outcome: Outcome
+    ) -> tuple[SnapshotDraft, tuple[EditDraft, ...]]:
+        """Return the snapshot of an accepted answer, and the edits that belong to it."""
+        view, summary, replaces = self.request.view, answer.summary, self.replaces
+        edits = {edit.index: _draft_edit(view, edit) for edit in answer.edits}
+        covered, cutoff = _covered(view, answer, replaces)
+        token_count = summary.tokens if summary is not None else None
+        if summary is None and view.summary is not None:
+            token_count = view.summary_tokens
+        pointers = pipeline.pointers_that_hold(self.request, answer)
+        draft = SnapshotDraft(
+            content=_content(self.request, answer, outcome, self.shown),
+            cutoff=cutoff,
+            parent=_parent(self.request, covered),
+            manifest=_joined(_manifest(view, answer, covered, edits, pointers)),
+            token_count=token_count,
+            tokenizer=view.tokenizer,
+            previous=replaces.id if replaces is not None else view.snapshot,
+            strategy=answer.strategy,
+            author=outcome.author or "",
+        )
+        return draft, tuple(edits.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,34 +334,6 @@ def _finished(session: SessionRecord, outcome: Outcome, *, automatic: bool) -> C
 
 
 # Drafting the snapshot.
-
-
-def draft_snapshot(
-    request: Request,
-    answer: Condensation,
-    outcome: Outcome,
-    versions: SnapshotVersions,
-) -> tuple[SnapshotDraft, tuple[EditDraft, ...]]:
-    """Return the snapshot of an accepted answer, and the edits that belong to it."""
-    view, summary, replaces = request.view, answer.summary, versions.replaces
-    edits = {edit.index: _draft_edit(view, edit) for edit in answer.edits}
-    covered, cutoff = _covered(view, answer, replaces)
-    token_count = summary.tokens if summary is not None else None
-    if summary is None and view.summary is not None:
-        token_count = view.summary_tokens
-    pointers = pipeline.pointers_that_hold(request, answer)
-    draft = SnapshotDraft(
-        content=_content(request, answer, outcome, versions.shown),
-        cutoff=cutoff,
-        parent=_parent(request, covered),
-        manifest=_joined(_manifest(view, answer, covered, edits, pointers)),
-        token_count=token_count,
-        tokenizer=view.tokenizer,
-        previous=replaces.id if replaces is not None else view.snapshot,
-        strategy=answer.strategy,
-        author=outcome.author or "",
-    )
-    return draft, tuple(edits.values())
 
 
 def draft_edited_summary(snapshot: Snapshot, text: str, tokenizer: str) -> SnapshotDraft:

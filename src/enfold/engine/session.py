@@ -694,14 +694,16 @@ class Session:
                 request = replace(request, split=compression.split_of(replaces, request.view))
             if is_automatic and self._comes_too_soon(found.decision, request):
                 return Outcome("no_gain", request.tokens_before, request.tokens_before)
-            outcome = await compression.compress(
+            run = compression.CompressionRun(
                 self._store,
                 self._events,
                 found.state.rows.session,
                 request,
                 usage=roster.used,
-                versions=compression.SnapshotVersions(shown, replaces),
+                shown=shown,
+                replaces=replaces,
             )
+            outcome = await run.run()
         if is_automatic:
             return self._note_gain(request, outcome)
         if outcome.compressed and outcome.tokens_before < AUTO_FLOOR:
