@@ -129,29 +129,16 @@ def usage_of_namespace(db: Database, namespace: str, *, since: int = 0) -> list[
     return [UsageTotal(**row) for row in rows]
 
 
-_MODEL_COLUMNS = {
-    "id": "id",
-    "max_input": "max_input_tokens",
-    "max_output": "max_output_tokens",
-    "threshold": "default_compression_threshold",
-    "retention_tokens": "recommended_retention_tokens",
-    "tokenizer": "tokenizer",
-    "correction": "correction",
-    "source": "source",
-}
-"""The fields of a model config and their columns."""
-
-
 def _model_config(row: Row) -> ModelConfig:
-    names = row["own_values"].split()
+    names = row["own"].split()
     own = tuple(name for name in OWN_VALUES if name in names)
-    return ModelConfig(**{name: row[column] for name, column in _MODEL_COLUMNS.items()}, own=own)
+    return ModelConfig(**{**dict(row), "own": own})
 
 
 def _model_params(db: Database, config: ModelConfig) -> dict[str, Any]:
-    values = {column: getattr(config, name) for name, column in _MODEL_COLUMNS.items()}
+    values = {field.name: getattr(config, field.name) for field in fields(ModelConfig)}
     named = {"provider": config.provider, "model": config.model}
-    return {**values, **named, "own_values": " ".join(config.own), "now": db.now()}
+    return {**values, **named, "own": " ".join(config.own), "now": db.now()}
 
 
 def _profile(row: Row) -> ProfileRow:

@@ -1,23 +1,26 @@
--- name: model_configs
-SELECT id, max_input_tokens, max_output_tokens, default_compression_threshold,
-    recommended_retention_tokens, tokenizer, correction, source, own_values, created_at, last_updated
-FROM model_configs
-ORDER BY id
+-- fragment: model_columns
+id, max_input_tokens AS max_input, max_output_tokens AS max_output,
+default_compression_threshold AS threshold, recommended_retention_tokens AS retention_tokens,
+tokenizer, correction, source, own_values AS own
 
--- name: model_config
-SELECT id, max_input_tokens, max_output_tokens, default_compression_threshold,
-    recommended_retention_tokens, tokenizer, correction, source, own_values, created_at, last_updated
-FROM model_configs
-WHERE id = :id
-
--- name: put_model_config
+-- fragment: insert_model_config
 INSERT INTO model_configs
     (id, provider, model, max_input_tokens, max_output_tokens, default_compression_threshold,
      recommended_retention_tokens, tokenizer, correction, source, own_values, created_at, last_updated)
 VALUES
-    (:id, :provider, :model, :max_input_tokens, :max_output_tokens,
-     :default_compression_threshold, :recommended_retention_tokens, :tokenizer, :correction,
-     :source, :own_values, :now, :now)
+    (:id, :provider, :model, :max_input, :max_output,
+     :threshold, :retention_tokens, :tokenizer, :correction, :source, :own, :now, :now)
+
+-- name: model_configs
+SELECT {model_columns} FROM model_configs
+ORDER BY id
+
+-- name: model_config
+SELECT {model_columns} FROM model_configs
+WHERE id = :id
+
+-- name: put_model_config
+{insert_model_config}
 ON CONFLICT (id) DO UPDATE SET
     max_input_tokens = excluded.max_input_tokens,
     max_output_tokens = excluded.max_output_tokens,
@@ -30,13 +33,7 @@ ON CONFLICT (id) DO UPDATE SET
     last_updated = excluded.last_updated
 
 -- name: add_model_config
-INSERT INTO model_configs
-    (id, provider, model, max_input_tokens, max_output_tokens, default_compression_threshold,
-     recommended_retention_tokens, tokenizer, correction, source, own_values, created_at, last_updated)
-VALUES
-    (:id, :provider, :model, :max_input_tokens, :max_output_tokens,
-     :default_compression_threshold, :recommended_retention_tokens, :tokenizer, :correction,
-     :source, :own_values, :now, :now)
+{insert_model_config}
 ON CONFLICT (id) DO NOTHING
 
 -- name: delete_model_config
