@@ -14,6 +14,7 @@ from typing import Any
 from enfold.errors import DialectError
 from enfold.wire.fields import kind_of
 from enfold.wire.langchain import CLASSES, is_object
+from enfold.wire.replies import mappings_in
 
 ORDER = ("openai", "openai-responses", "anthropic", "gemini", "langchain", "enfold")
 """All dialects; the first that fits is taken."""
@@ -233,7 +234,7 @@ def _traits_of_messages(messages: Any, forms: set[Hashable]) -> Iterator[str]:
                 message.get(key) is not None for key in ("role", "type", "content", "parts")
             ):
                 yield _REFERENCE
-            blocks = _objects_in(message.get("content"))
+            blocks = mappings_in(message.get("content"))
             if message.get("role") == "tool" and not any(
                 block.get("type") == "tool_result" for block in blocks
             ):
@@ -257,12 +258,8 @@ def _is_plain(message: dict[str, Any]) -> bool:
 
 
 def _traits_of_each(level: str, values: Any, forms: set[Hashable]) -> Iterator[str]:
-    for value in _objects_in(values):
+    for value in mappings_in(values):
         yield from _new_traits_of(level, value, forms)
-
-
-def _objects_in(values: Any) -> list[dict[str, Any]]:
-    return [v for v in values if isinstance(v, dict)] if isinstance(values, list) else []
 
 
 def _new_traits_of(level: str, raw: dict[str, Any], forms: set[Hashable]) -> Iterable[str]:

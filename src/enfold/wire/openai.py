@@ -351,16 +351,12 @@ def _new_chat_file(file: Attachment) -> dict[str, Any]:
 
 
 def _parse_calls(raw: Mapping[str, Any]) -> tuple[ToolCall, ...]:
-    calls = list_field(raw, "tool_calls", parse_call)
+    calls = list_field(
+        raw, "tool_calls", lambda call: _parse_call(as_object(call), _description_key(call))
+    )
     if raw.get(_LEGACY_CALL) is None:
         return calls
     return (*calls, _parse_call({_LEGACY_CALL: raw[_LEGACY_CALL]}, _LEGACY_CALL))
-
-
-def parse_call(raw: Any) -> ToolCall:
-    """Return one entry of `tool_calls`."""
-    raw = as_object(raw)
-    return _parse_call(raw, _description_key(raw))
 
 
 def _put_back_calls(raw: dict[str, Any], calls: Sequence[ToolCall]) -> None:
