@@ -81,7 +81,6 @@ _ONE_SENTENCE = re.compile(r"[A-Za-z][\w',-]*+(?: [\w',-]++)*+[.!?]?", re.ASCII)
 """A text of words in ASCII without marks that divide, quote or format it."""
 _MAY_BE_CODE = re.compile(r"[;{}(\[=<>$]|::|//")
 """Marks of which a line of code has one. Most lines have none, and this search is faster."""
-_ASCII_QUOTES = ('"', "`", "://")
 _QUESTION_ENDS = tuple(QUESTION_MARKS)
 _SECOND_CAPITALIZED = re.compile(r"\w+ (?:[A-Z\u00c0-\u00de\u0386-\u03ab\u0404-\u042f])\w+ \w")
 _CLOSING = "\"'”»)*_ "
@@ -198,6 +197,8 @@ class _Entry(NamedTuple):
     cue: str
     words: tuple[str, ...]
     at_start: bool
+    later: str
+    """A word that a sentence with the entry has after its first one. Empty if any may follow."""
 
 
 class _WordCues(NamedTuple):
@@ -393,7 +394,8 @@ def _lexicon(language: str) -> _Lexicon:
                     lexicon.unspaced[text[0]].append(unspaced)
             else:
                 found = tuple(_entry_words(entry.removeprefix("^")))
-                lexicon.add(_Entry(cue, found, entry.startswith("^")))
+                literal = (word for word in found[1:] if word != ".." and "*" not in word)
+                lexicon.add(_Entry(cue, found, entry.startswith("^"), next(literal, "")))
     return lexicon
 
 
@@ -441,9 +443,13 @@ def words_of(sentence: str) -> list[str]:
 
 def _without_quoted(sentence: str, placeholder: str = _PLACEHOLDER) -> str:
     """Return the sentence with a placeholder for quoted text, addresses and code."""
-    if sentence.isascii() and not any(mark in sentence for mark in _ASCII_QUOTES):
-        return sentence
-    return _QUOTED.sub(placeholder, sentence)
+    return sentence if _quotes_nothing(sentence) else _QUOTED.sub(placeholder, sentence)
+
+
+def _quotes_nothing(text: str) -> bool:
+    """Return True if a text has no quoted text, address or code, as its characters tell."""
+    # Written out, because a loop takes several times as long.
+    return text.isascii() and not ('"' in text or "`" in text or "://" in text)
 
 
 def cue_score(sentence: str) -> float:
@@ -620,10 +626,13 @@ def _paragraphs(text: str, start: int, end: int) -> Iterator[_Paragraph]:
     """Yield the lines of prose and the list items; not code, quotations, tables or markup."""
     fence = ""
     held: _Paragraph | None = None
+    prose = text[start:end]
+    may_have_code = not _quotes_nothing(prose) or _MAY_BE_CODE.search(prose) is not None
     for match in _LINE.finditer(text, start, end):
         line = match.group().rstrip()
         mark = _FENCE.match(line)
-        if mark or fence or not line or _NOT_PROSE.match(line) or _is_code(line):
+        is_prose = line and not (mark or fence or _NOT_PROSE.match(line))
+        if not is_prose or (may_have_code and _is_code(line)):
             if mark:
                 fence = "" if fence == mark[1] else fence or mark[1]
             if held:
@@ -714,11 +723,12 @@ def _judgement(sentence: str, tokens: list[str], cues: _Cues, wanted: float) -> 
     kind: RuleKind | None = None
     likely = -math.inf
     needed = _RULE if cues.size <= _LONG else _RULE + 1
-    if _rule_score(cues, asks=asks) >= needed or (not asks and _reserves(sentence, cues)):
+    score = _rule_score(cues, asks=asks)
+    if score >= needed or (not asks and _reserves(sentence, cues)):
         kind = "rule"
     elif not asks:
-        kind = "rule" if _names_rule(sentence) else _lesser_kind(tokens, cues)
-        if kind is None and (likely := _rule_likeness(tokens, cues)) >= wanted:
+        kind = "rule" if _names_rule(sentence, tokens) else _lesser_kind(tokens, cues)
+        if kind is None and (likely := _rule_likeness(tokens, cues, score)) >= wanted:
             kind = "rule"
     points_back = kind is not None and not _tables().pointers.isdisjoint(
         tokens[:_MAX_POINTER_DISTANCE]
@@ -733,19 +743,25 @@ def _asks(sentence: str) -> bool:
     return sentence.rstrip(_CLOSING).endswith(_QUESTION_ENDS)
 
 
-def _names_rule(sentence: str) -> bool:
+def _names_rule(sentence: str, tokens: list[str]) -> bool:
     """Return True if a rule follows a colon: "one thing matters to me: no new dependencies"."""
-    _, colon, rest = sentence.partition(": ")
-    if not colon or len(rest.split()) < _EARLY:
+    if ": " not in sentence:
         return False
+    before, _, rest = sentence.partition(": ")
+    if len(rest.split()) < _EARLY:
+        return False
+    if _quotes_nothing(sentence):
+        # The words are the same as before, and a colon is always a token.
+        rest_tokens = tokens[len(_tokens(f"{before}:")) :]
+        return _rule_score(_cues_of(rest, rest_tokens), asks=_asks(rest)) >= _RULE
     return cue_score(rest) >= _RULE
 
 
-def _rule_likeness(tokens: list[str], cues: _Cues) -> float:
-    """Return how much the wording of a sentence, with the cues that it has, is that of a rule."""
+def _rule_likeness(tokens: list[str], cues: _Cues, score: float) -> float:
+    """Return how much the wording of a sentence, with the score of its cues, is that of a rule."""
     if not _EARLY <= cues.size <= _MOST_WORDED or cues.any("past", "report"):
         return -math.inf
-    return likeness(tokens) + _CUES_IN_LIKENESS * _rule_score(cues, asks=False)
+    return likeness(tokens) + _CUES_IN_LIKENESS * score
 
 
 def _reserves(sentence: str, cues: _Cues) -> bool:
@@ -902,7 +918,7 @@ def _cues(tokens: list[str], language: str) -> _Cues:
 
 def _hits(tokens: list[str], lexicon: _Lexicon) -> list[tuple[str, int, int]]:
     """Return the cues of a sentence, each with its start and its end."""
-    begun = lexicon.begun
+    begun, present = lexicon.begun, {"", *tokens}
     starts, verbs, after_adverbs = {0}, set[int](), set[int]()
     hits: list[tuple[str, int, int]] = []
     anchored: list[tuple[str, int, int]] = []
@@ -916,8 +932,9 @@ def _hits(tokens: list[str], lexicon: _Lexicon) -> list[tuple[str, int, int]]:
             starts.add(place + 1)
         if pairs and (longer := pairs.get("".join(tokens[place + 1 : place + 2]))):
             entries = (*entries, *longer)
-        for cue, words, at_start in entries:
-            end = _match(words, tokens, place) if len(words) > 1 else place + 1
+        for cue, words, at_start, later in entries:
+            is_possible = later in present
+            end = place + 1 if len(words) == 1 else is_possible and _match(words, tokens, place)
             if not end:
                 continue
             (anchored if at_start else hits).append((cue, place, end))
