@@ -11,7 +11,6 @@ import re
 import sys
 import traceback
 from collections.abc import Callable
-from contextlib import suppress
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -160,18 +159,19 @@ class _Request:
     def log(self, route: str, seconds: float) -> None:
         """Write the log line."""
         caller: Caller | None = self.scope["state"].get("caller")
-        fields = {
-            "method": self.scope["method"],
-            "route": route,
-            "status": self.status or None,
-            "milliseconds": round(seconds * 1000, 2),
-            "caller": caller.name if caller is not None else None,
-            **self._proxied,
-        }
         handlers = _log.handlers or _all_logs.handlers
-        if len(handlers) == 1 and isinstance(handlers[0], _StandardError):
-            # Every request writes such a line, and a log record takes longer than the rest of it.
-            handlers[0].write_line(_line(time(), "info", _log.name, _REQUEST) | fields)
+        # Every request writes such a line, and a log record takes longer than the rest of it.
+        is_direct = len(handlers) == 1 and isinstance(handlers[0], _StandardError)
+        fields = _line(time(), "info", _log.name, _REQUEST) if is_direct else {}
+        fields["method"] = self.scope["method"]
+        fields["route"] = route
+        fields["status"] = self.status or None
+        fields["milliseconds"] = round(seconds * 1000, 2)
+        fields["caller"] = caller.name if caller is not None else None
+        if self._proxied:
+            fields |= self._proxied
+        if is_direct:
+            handlers[0].write_line(fields)
         else:
             _log.info(_REQUEST, extra=fields)
 
@@ -235,9 +235,11 @@ class _StandardError(logging.StreamHandler[TextIO]):
 
     def write_line(self, line: dict[str, Any]) -> None:
         """Write a line of JSON."""
-        with suppress(OSError, ValueError):  # nobody reads it, or it is closed
-            self.stream.write(dump_text(line) + self.terminator)
+        try:
+            self.stream.write(f"{dump_text(line)}\n")
             self.stream.flush()
+        except (OSError, ValueError):
+            return  # nobody reads it, or it is closed
 
 
 class JsonLines(logging.Formatter):

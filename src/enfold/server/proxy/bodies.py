@@ -254,12 +254,12 @@ class MessageFactsCache:
             threads = counting_threads()
             work = partial(_facts_keys, raws, dialect, tokenizer)
             keys = await asyncio.get_running_loop().run_in_executor(threads, work)
-        cached = [self._facts.get(key) for key in keys]
+        cached = list(map(self._facts.get, keys))
+        if None not in cached:
+            return cast("list[MessageFacts]", cached)
         missing = {
             key: raw for key, raw, facts in zip(keys, raws, cached, strict=True) if facts is None
         }
-        if not missing:
-            return cast("list[MessageFacts]", cached)
         computed = await _run_in_thread_if_large(
             _compute_facts, tuple(missing.values()), dialect, tokenizer, is_apart=True
         )

@@ -243,13 +243,17 @@ class CompletedRequest:
     """True if the provider has a compressed view of the history before, not the whole history."""
 
 
+def may_be_incomplete(body: RequestBody) -> bool:
+    """Return False if all requests of the wire have their whole history."""
+    return bool(body.wire.stored_responses or body.wire.external_history_keys)
+
+
 async def complete_request(
     responses: Responses, namespace: str, body: RequestBody
 ) -> CompletedRequest | None:
     """Add the messages that the request leaves out; None if they are not all stored."""
-    for name in body.wire.external_history_keys:
-        if _is_set(body, name):
-            return None
+    if any(_is_set(body, name) for name in body.wire.external_history_keys):
+        return None
     stored = body.wire.stored_responses
     if stored is None:
         return CompletedRequest(body)

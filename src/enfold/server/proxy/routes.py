@@ -53,6 +53,7 @@ from enfold.server.proxy.recorder import (
     UsageWriter,
     can_be_continued,
     complete_request,
+    may_be_incomplete,
     provider_conversation_id,
 )
 from enfold.server.proxy.turn import (
@@ -171,7 +172,8 @@ class Proxy:
         if http.wire is None:
             return None, None
         name = http.header(b"x-enfold-session")
-        check_name("x-enfold-session", name or "")
+        if name is not None:
+            check_name("x-enfold-session", name)
         try:
             parsed = await self._parse(http, http.wire)
             if parsed is None:
@@ -197,6 +199,11 @@ class Proxy:
             connect=partial(http.connection, model, self._upstream.address(http.upstream)),
             call=partial(self._call_upstream, http),
         )
+        if not may_be_incomplete(body):
+            if not body.messages:
+                return request, NOT_UNDERSTOOD
+            request.prefix = prefix
+            return request, None
         completed = await complete_request(self._responses, namespace, body)
         if completed is None:
             if name is None and (conversation := provider_conversation_id(body)) is not None:
@@ -205,7 +212,8 @@ class Proxy:
         if not completed.body.messages:
             return request, NOT_UNDERSTOOD
         if completed.body is body:
-            return replace(request, prefix=prefix) if prefix is not None else request, None
+            request.prefix = prefix
+            return request, None
         request = replace(
             request,
             body=completed.body,
@@ -221,7 +229,9 @@ class Proxy:
 
         Large bodies are read in turn in a thread, so that others are answered meanwhile.
         """
-        raw = await self._decompressed(http)
+        raw = http.raw
+        if b"content-encoding" in http.named:
+            raw = await self._decompressed(http)
         if len(raw) < LARGE_BODY:
             parsed = self._prefixes.parse(wire, raw)
         else:
@@ -234,9 +244,7 @@ class Proxy:
         return parsed if len(parsed[0].messages) <= MAX_MESSAGES else None
 
     async def _decompressed(self, http: HttpRequest) -> bytes:
-        encoding = http.header(b"content-encoding")
-        if encoding is None:
-            return http.raw
+        encoding = http.header(b"content-encoding") or ""
         return await asyncio.to_thread(unpacked, http.raw, encoding, self._body_limit)
 
     async def _forward_unchanged(

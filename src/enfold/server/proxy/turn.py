@@ -486,7 +486,7 @@ class ProxyPipeline:
         body, dialect = request.body, request.body.wire.dialect
         tokenizer = self._tokenizers.get(request.model, DEFAULT)
         facts = await self._facts(request, tokenizer)
-        lead = next((i for i, fact in enumerate(facts) if fact.role != "system"), len(facts))
+        lead = _count_lead(facts)
         history = _client_history(request.prefix, facts, lead)
         name = request.session or history.session_name(request.namespace)
         recognised = await self._conversations.recognise(
@@ -505,8 +505,9 @@ class ProxyPipeline:
             facts = await self._facts(request, model.tokenizer)
         counted = self._facts_cache.overhead_tokens
         system, tools = await counted(body.overhead, dialect, model.tokenizer)
-        system += sum([fact.tokens for fact in facts[:lead]])
-        load = _load_of(facts[lead:], system, tools)
+        if lead:
+            system += sum([fact.tokens for fact in facts[:lead]])
+        load = _load_of(facts[lead:] if lead else facts, system, tools)
         tokens_before = load.total
         offer = self._offer_recall(request, recognised, lead)
         if offer is not None:
@@ -888,6 +889,14 @@ async def run_to_completion(work: Coroutine[Any, Any, Result]) -> Result:
     task = asyncio.ensure_future(work)
     task.add_done_callback(lambda done: done.cancelled() or done.exception())
     return await asyncio.shield(task)
+
+
+def _count_lead(facts: Sequence[MessageFacts]) -> int:
+    """Return the number of system messages before the history."""
+    for count, fact in enumerate(facts):
+        if fact.role != "system":
+            return count
+    return len(facts)
 
 
 def _client_history(

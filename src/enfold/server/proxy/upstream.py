@@ -445,14 +445,19 @@ class _UpstreamServer:
         """The address."""
         return _Address.of(self._url)
 
-    async def connection(self, *, is_new: bool = False) -> _Connection:
-        """Return the connection that was used last, or a new one."""
+    def idle_connection(self) -> _Connection | None:
+        """Return the connection that was used last; None if all are in use."""
+        if not self._idle:
+            return None
+        connection = self._idle.pop()
+        if asyncio.get_running_loop().time() - connection.idle_since < _IDLE_SECONDS:
+            return connection
+        connection.close()
+        return None
+
+    async def connect(self) -> _Connection:
+        """Return a new connection."""
         address, loop = self.address, asyncio.get_running_loop()
-        if self._idle and not is_new:
-            connection = self._idle.pop()
-            if loop.time() - connection.idle_since < _IDLE_SECONDS:
-                return connection
-            connection.close()
         if self._sweeping is None:
             self._sweeping = loop.call_later(_IDLE_SECONDS, self._sweep)
         async with asyncio.timeout(_CONNECT_SECONDS):
@@ -514,7 +519,9 @@ class _UpstreamCall(AbstractAsyncContextManager[UpstreamResponse]):
         return UpstreamResponse(connection.status, headers, connection, origin)
 
     async def _send(self) -> _Connection:
-        connection, started = await self._server.connection(), monotonic()
+        connection, started = self._server.idle_connection(), monotonic()
+        if connection is None:
+            connection = await self._server.connect()
         try:
             await self._send_over(connection)
         except ConnectionError:
@@ -523,7 +530,7 @@ class _UpstreamCall(AbstractAsyncContextManager[UpstreamResponse]):
             is_late = connection.is_written and monotonic() - started > _RESEND_SECONDS
             if not connection.is_reused or (is_late and self._method not in _REPEATABLE_METHODS):
                 raise
-            connection = await self._server.connection(is_new=True)
+            connection = await self._server.connect()
             await self._send_over(connection)
         return connection
 
