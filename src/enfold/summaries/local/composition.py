@@ -437,7 +437,6 @@ def gather_material(request: SummaryRequest, tokenizer: Tokenizer) -> Material:
     recent_tokens = recent[:_RECENT_LENGTH].split()
     recent_concepts = {concept for raw in recent_tokens for concept in lexicon[raw].concepts}
     worths = concept_worths(counts, number, lexicon, recent_concepts)
-    del counts
     chosen = promising_drafts(drafts, worths, lexicon, request.target)
     lengths, place = _turn_lengths(drafts), len(drafts)
     units = [*earlier, *read_drafts(drafts, chosen, lexicon)]

@@ -120,7 +120,7 @@ class Lexicon(dict[str, Token]):
                 self._exact[concept] = kind
         return token
 
-    def learn(self, texts: Iterable[list[str]]) -> Counter[str]:
+    def learn(self, texts: Iterable[list[str]]) -> dict[str, float]:
         """Return how often each concept occurs in the texts, and note the names in them.
 
         Each text is a list of tokens. The lists are read one by one and not held.
@@ -139,11 +139,11 @@ class Lexicon(dict[str, Token]):
             if token.kind == "capitalized" and count > openings[raw]:
                 self._names.update(token.concepts)
         once = [self[raw].concepts for raw, count in occurrences.items() if count == 1]
-        counts = Counter(chain.from_iterable(once))
+        counts: dict[str, float] = dict(Counter(chain.from_iterable(once)))
         for raw, count in occurrences.items():
             if count > 1:
                 for concept in self[raw].concepts:
-                    counts[concept] += count
+                    counts[concept] = counts.get(concept, 0) + count
         return counts
 
     @property

@@ -94,25 +94,31 @@ _SHORT_NUMBER_LENGTH = 2
 
 
 def concept_worths(
-    counts: Mapping[str, int], pieces: int, lexicon: Lexicon, recent: AbstractSet[str]
+    counts: dict[str, float], pieces: int, lexicon: Lexicon, recent: AbstractSet[str]
 ) -> dict[str, float]:
     """Return the worth of each concept, by its kind, its frequency and its rarity.
 
-    `pieces` is the number of pieces of text in which the concepts were counted.
+    `pieces` is the number of pieces of text in which the concepts were counted. The worths take the
+    place of the counts, because a long conversation has many concepts.
     """
-    by_count = {count: _worth("word", count, pieces) for count in set(counts.values())}
-    worths = {concept: by_count[count] for concept, count in counts.items()}
+    marked: dict[str, float] = {}
     for concept in counts.keys() & lexicon.marked:
         kind = lexicon.kind(concept)
-        worths[concept] = _worth(kind, counts[concept], pieces)
+        marked[concept] = _worth(kind, counts[concept], pieces)
         if kind in NUMBERS and len(concept) <= _SHORT_NUMBER_LENGTH:
-            worths[concept] *= _SHORT_NUMBER
+            marked[concept] *= _SHORT_NUMBER
+    by_count = {count: _worth("word", count, pieces) for count in set(counts.values())}
+    worths = counts
+    for concept, count in counts.items():
+        worths[concept] = by_count[count]
+    for concept, worth in marked.items():
+        worths[concept] = worth
     for concept in recent & worths.keys():
         worths[concept] *= _IN_RECENT
     return worths
 
 
-def _worth(kind: TokenKind, count: int, pieces: int) -> float:
+def _worth(kind: TokenKind, count: float, pieces: int) -> float:
     rarity = max(0.0, math.log((pieces + 1) / count)) / math.log(pieces + 2)
     frequency = min(1.0, math.log(count) / math.log(_FREQUENT))
     if kind == "word":

@@ -550,11 +550,14 @@ _SHORT = 30
 
 
 def read_drafts(
-    drafts: list[UnitDraft], chosen: Iterable[int], lexicon: Lexicon
+    drafts: list[UnitDraft], chosen: Sequence[int], lexicon: Lexicon
 ) -> list[SummaryUnit]:
-    """Return the chosen drafts as units. The drafts are removed, so that not both are held."""
+    """Return the chosen drafts as units, by ascending indexes.
+
+    The drafts are removed, so that not both are held.
+    """
     units: list[SummaryUnit] = []
-    for place in sorted(chosen, reverse=True):
+    for place in reversed(chosen):
         del drafts[place + 1 :]
         draft = drafts[place]
         # Of tool calls only paths and addresses are listed, and no phrase is one.
@@ -624,9 +627,11 @@ def read(text: str, lexicon: Lexicon, *, trim: bool = True, phrases: bool = True
     if _QUESTION.search(clean, len(clean) - _QUESTION_END):
         found |= Cue.QUESTION
     plain = kinds.count("word") + kinds.count("capitalized")
+    distinct = dict.fromkeys(chain.from_iterable(concepts))
+    is_single = len(tokens) == 1 and len(distinct) == len(tokens[0].concepts)
     return Reading(
         " ".join((*opening, clean)),
-        tuple(dict.fromkeys(chain.from_iterable(concepts))),
+        tokens[0].concepts if is_single else tuple(distinct),
         _items(clean if phrases else "", raws, tokens, lexicon) if any(items) else (),
         _same(found),
         sum(kind in TECHNICAL for kind in kinds) if plain < len(kinds) else 0,
