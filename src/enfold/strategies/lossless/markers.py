@@ -131,7 +131,8 @@ class Names:
     def __init__(self, texts: Sequence[ResultText]) -> None:
         self._texts = texts
         by_call: dict[int, tuple[str, str]] = {}
-        # The arguments and the results of a call share its names.
+        shared: dict[tuple[str, str], tuple[str, str]] = {}
+        # The arguments and the results of a call share its names, and so do equal calls.
         found: list[tuple[str, str]] = []
         for text in texts:
             call = text.call
@@ -139,7 +140,11 @@ class Names:
                 quoted = _quoted(text.text)
                 found.append((quoted, quoted))
             else:
-                found.append(by_call.get(id(call)) or by_call.setdefault(id(call), _names(call)))
+                names = by_call.get(id(call))
+                if names is None:
+                    names = _names(call)
+                    names = by_call[id(call)] = shared.setdefault(names, names)
+                found.append(names)
         self._bases = [base for base, _ in found]
         self._subjects = [subject for _, subject in found]
         self._same = _Places(self._bases)
