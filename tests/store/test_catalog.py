@@ -19,8 +19,8 @@ async def test_model_configs(store: Store) -> None:
     await store.write(catalog.add_model_configs, [GPT, ODD])
     assert await store.read(catalog.model_config, "openai:gpt-5") == GPT
     assert await store.read(catalog.model_config, "local:a:b/c") == ODD
-    row = await store.read(lambda db: db.row("model_config", id="openai:gpt-5"))
-    assert row is not None
+    query = "SELECT created_at, last_updated FROM model_configs WHERE id = 'openai:gpt-5'"
+    row = await store.read(lambda db: db._cursor().execute(query).fetchone())
     assert row["created_at"] == row["last_updated"] > 0
     edited = replace(GPT, max_input=100_000, source="manual")
     await store.write(catalog.put_model_config, edited)
