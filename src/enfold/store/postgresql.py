@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
@@ -89,14 +90,11 @@ class PostgreSQL:
         )
         connection.prepared_max = _PREPARED
         patience = ("lock_timeout", f"{round(self._patience * 1000)}ms")
-        ready = False
-        try:
+        with ExitStack() as on_failure:
+            on_failure.callback(connection.close)
             with connection.cursor() as cursor:
                 cursor.executemany("SELECT set_config(%s, %s, false)", [*_PLANNING, patience])
-            ready = True
-        finally:
-            if not ready:
-                connection.close()
+            on_failure.pop_all()
         return connection
 
     async def listen(self, channel: str) -> AsyncGenerator[str, None]:

@@ -7,7 +7,7 @@ import sqlite3
 import stat
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -87,18 +87,15 @@ class SQLite:
             f"wal_autocheckpoint = {_LOG_PAGES}",
             f"query_only = {'ON' if read_only else 'OFF'}",
         )
-        ready = False
-        try:
+        with ExitStack() as on_failure:
+            on_failure.callback(connection.close)
             if self._use_log(connection) not in {"wal", "memory"}:
                 raise ConfigError(
                     f"{self.path}: its file system cannot hold a database shared safely"
                 )
             for setting in settings:
                 connection.execute(f"PRAGMA {setting}")
-            ready = True
-        finally:
-            if not ready:
-                connection.close()
+            on_failure.pop_all()
         return connection
 
     def _use_log(self, connection: sqlite3.Connection) -> str:

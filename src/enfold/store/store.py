@@ -17,7 +17,7 @@ import asyncio
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing, contextmanager
+from contextlib import AsyncExitStack, aclosing, contextmanager
 from functools import partial
 from typing import Concatenate, ParamSpec, Protocol, Self, TypeVar
 
@@ -333,15 +333,12 @@ async def open_store(url: str, *, patience: float = PATIENCE) -> Store:
             f"no database engine {scheme[:20]!r}; write sqlite:///file.db or postgresql://host/name"
         )
     store = opener(url, patience)
-    opened = False
-    try:
+    async with AsyncExitStack() as on_failure:
+        on_failure.push_async_callback(store.close)
         steps = migrations(store.engine)
         if not await store.read(is_current, steps):
             await store.write(migrate, steps)
-        opened = True
-    finally:
-        if not opened:
-            await store.close()
+        on_failure.pop_all()
     return store
 
 
