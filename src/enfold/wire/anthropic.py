@@ -241,7 +241,7 @@ def _render_result(result: ToolResult) -> dict[str, Any]:
     raw["tool_use_id"] = _valid_id(result.call_id, result.extras)
     if result.parts or "content" in raw:
         raw["content"] = render_content(result.parts, _render_block, raw.get("content"), "")
-    put_back(raw, "is_error", result.is_error, absent=False)
+    put_back(raw, absent=False, is_error=result.is_error)
     return raw
 
 
@@ -271,10 +271,9 @@ def _parse_tool(raw: Any) -> Tool:
 
 def _render_tool(tool: Tool) -> dict[str, Any]:
     raw = dict(tool.extras)
-    put_back(raw, "name", tool.name, absent="")
-    put_back(raw, "description", tool.description, absent="")
+    put_back(raw, absent="", name=tool.name, description=tool.description)
     schema = tool.parameters if tool.extras else tool.parameters or _NO_PARAMETERS
-    put_back(raw, "input_schema", schema, absent=None)
+    put_back(raw, absent=None, input_schema=schema)
     return raw
 
 

@@ -107,10 +107,10 @@ def render_message(message: Message) -> dict[str, Any]:
     is_new = message.dialect == NAME and not message.extras
     message = _adopt(message)
     raw = dict(message.extras)
-    put_back(raw, "id", message.id, absent=None)
+    put_back(raw, absent=None, id=message.id)
     raw["role"] = message.role
     _put_back_content(raw, message.parts, _PARTS, wanted=not message.extras)
-    put_back(raw, "name", message.name, absent=None)
+    put_back(raw, absent=None, name=message.name)
     if is_new and message.at is not None:
         # Only here: a stored message has a time that its own JSON need not have.
         raw["at"] = message.at.isoformat()
@@ -180,7 +180,7 @@ def _render_block(part: Any, parsers: _Blocks) -> dict[str, Any]:
             return {**with_defaults(extras, type="data"), "value": value}
         case Reasoning(text, extras):
             raw = with_defaults(extras, type="reasoning")
-            put_back(raw, "text", text, absent="")
+            put_back(raw, absent="", text=text)
             return raw
         case Attachment():
             return _render_attachment(part)
@@ -214,11 +214,8 @@ def _parse_attachment(raw: dict[str, Any]) -> Attachment:
 
 def _render_attachment(part: Attachment) -> dict[str, Any]:
     raw = with_defaults(part.extras, type="attachment")
-    put_back(raw, "name", part.name, absent="")
-    put_back(raw, "mime", part.mime, absent="")
-    put_back(raw, "size", part.size, absent=None)
-    put_back(raw, "data", part.data, absent=None)
-    put_back(raw, "url", part.url, absent=None)
+    put_back(raw, absent="", name=part.name, mime=part.mime)
+    put_back(raw, absent=None, size=part.size, data=part.data, url=part.url)
     return raw
 
 
@@ -233,10 +230,8 @@ def _parse_call(raw: dict[str, Any]) -> ToolCall:
 
 def _render_call(call: ToolCall) -> dict[str, Any]:
     raw = with_defaults(call.extras, type="tool_use")
-    put_back(raw, "id", call.id, absent="")
-    put_back(raw, "name", call.name, absent="")
-    arguments = call.arguments
-    put_back(raw, "input", arguments if isinstance(arguments, str) else dict(arguments), absent="")
+    arguments = call.arguments if isinstance(call.arguments, str) else dict(call.arguments)
+    put_back(raw, absent="", id=call.id, name=call.name, input=arguments)
     return raw
 
 
@@ -252,10 +247,10 @@ def _parse_result(raw: dict[str, Any]) -> ToolResult:
 
 def _render_result(result: ToolResult) -> dict[str, Any]:
     raw = with_defaults(result.extras, type="tool_result")
-    put_back(raw, "tool_use_id", result.call_id, absent="")
+    put_back(raw, absent="", tool_use_id=result.call_id)
     _put_back_content(raw, result.parts, _RESULT_PARTS, wanted=not result.extras)
-    put_back(raw, "is_error", result.is_error, absent=False)
-    put_back(raw, "name", result.name, absent="")
+    put_back(raw, absent=False, is_error=result.is_error)
+    put_back(raw, absent="", name=result.name)
     return raw
 
 
@@ -271,9 +266,8 @@ def _parse_tool(raw: Any) -> Tool:
 
 def _render_tool(tool: Tool) -> dict[str, Any]:
     raw = dict(tool.extras)
-    put_back(raw, "name", tool.name, absent="")
-    put_back(raw, "description", tool.description, absent="")
-    put_back(raw, "parameters", tool.parameters, absent=None)
+    put_back(raw, absent="", name=tool.name, description=tool.description)
+    put_back(raw, absent=None, parameters=tool.parameters)
     return raw
 
 

@@ -162,10 +162,11 @@ def render_content(
     return [render_block(part) for part in kept]
 
 
-def put_back(raw: dict[str, Any], key: str, value: Any, *, absent: Any) -> None:
-    """Write a typed value into its field, unless the field was missing and the value is default."""
-    if raw.get(key) is not None or value != absent:
-        raw[key] = value
+def put_back(raw: dict[str, Any], *, absent: Any, **values: Any) -> None:
+    """Write typed values into their fields, except a value `absent` of a field that was missing."""
+    for key, value in values.items():
+        if raw.get(key) is not None or value != absent:
+            raw[key] = value
 
 
 def put_back_list(raw: dict[str, Any], key: str, values: list[dict[str, Any]]) -> None:

@@ -244,7 +244,7 @@ def _render_call(call: ToolCall) -> dict[str, Any]:
     key = _key(call.extras, "functionCall")
     inner = _with_id(call.extras.get(key), call.id)
     inner["name"] = call.name
-    put_back(inner, "args", arguments_object(call), absent={})
+    put_back(inner, absent={}, args=arguments_object(call))
     return {**(call.extras or _UNSIGNED), key: inner}
 
 

@@ -184,8 +184,7 @@ def _render(message: Message) -> dict[str, Any]:
     parts: tuple[Part, ...] = message.parts
     match parts:
         case (ToolResult(call_id, inner, name=name),):
-            put_back(raw, "tool_call_id", call_id, absent="")
-            put_back(raw, "name", name, absent="")
+            put_back(raw, absent="", tool_call_id=call_id, name=name)
             parts = inner
         case _ if message.name and message.name != raw.get("name"):
             raw["name"] = _INVALID_IN_NAMES.sub("_", message.name)[:64]
@@ -391,11 +390,10 @@ def _render_call(call: ToolCall, key: str | None) -> dict[str, Any]:
         function = {"name": call.name, "arguments": arguments_text(call)}
         return {"id": call.id, "type": "function", "function": function}
     raw = dict(call.extras)
-    put_back(raw, "id", call.id, absent="")
+    put_back(raw, absent="", id=call.id)
     if key is not None:
         raw[key] = dict(raw[key])
-        put_back(raw[key], "name", call.name, absent="")
-        put_back(raw[key], _ARGUMENTS[key], call.arguments, absent="")
+        put_back(raw[key], absent="", **{"name": call.name, _ARGUMENTS[key]: call.arguments})
     return raw
 
 
@@ -455,10 +453,9 @@ def parse_definition(raw: Mapping[str, Any], extras: Extras, *, is_function: boo
 def render_definition(raw: Mapping[str, Any], tool: Tool) -> dict[str, Any]:
     """Return that object with the tool's current fields."""
     definition = dict(raw)
-    put_back(definition, "name", tool.name, absent="")
-    put_back(definition, "description", tool.description, absent="")
+    put_back(definition, absent="", name=tool.name, description=tool.description)
     if tool.parameters is not None:
-        put_back(definition, "parameters", tool.parameters, absent={})
+        put_back(definition, absent={}, parameters=tool.parameters)
     return definition
 
 

@@ -284,9 +284,8 @@ def _render_call(call: ToolCall) -> dict[str, Any]:
         new = {"type": "function_call", "call_id": call.id, "name": call.name}
         return {**new, "arguments": arguments_text(call)}
     raw = dict(call.extras)
-    put_back(raw, "call_id", call.id, absent="")
-    put_back(raw, "name", call.name, absent="")
-    put_back(raw, _ARGUMENTS[raw["type"]], call.arguments, absent="")
+    arguments = {_ARGUMENTS[raw["type"]]: call.arguments}
+    put_back(raw, absent="", call_id=call.id, name=call.name, **arguments)
     return raw
 
 
@@ -301,8 +300,7 @@ def _parse_result(raw: dict[str, Any]) -> ToolResult:
 
 def _render_result(result: ToolResult) -> dict[str, Any]:
     raw = dict(result.extras) or {"type": "function_call_output", "call_id": "", "output": ""}
-    put_back(raw, "call_id", result.call_id, absent="")
-    put_back(raw, "name", result.name, absent="")
+    put_back(raw, absent="", call_id=result.call_id, name=result.name)
     if result.parts or "output" in raw:
         raw["output"] = render_content(result.parts, _render_input_block, raw.get("output"), "")
     return raw
