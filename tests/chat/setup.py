@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import enfold
-from enfold.chat.controller import ChatController, profile_chooser
+from enfold.chat.controller import ChatController
 from enfold.engine import Engine
 from enfold.llm.calls import Call, Connection, Delta, Gateway, ModelReply
 from enfold.messages import text_of
@@ -39,9 +39,7 @@ class ChatSetup:
         if answered:
             for name in ("small", "large"):
                 await self.add(name)
-        chat = ChatController(
-            self.engine, session, profile_chooser(self.engine, session), window=window
-        )
+        chat = ChatController(self.engine, session, window)
         await chat.begin("small" if answered else None, None)
         return chat
 

@@ -8,10 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from enfold.chat.controller import ChatController
 from enfold.chat.meter import Meter
 from enfold.messages import Attachment
 from enfold.testing import user
 from tests.chat.setup import SMALL, ChatSetup, fill
+
+
+async def meter_of(chat: ChatController) -> Meter:
+    return Meter.of(await chat.status(), chat.window)
+
 
 HALF = Meter(system=100, summary=400, messages=4_500, estimated=0, limit=10_000)
 
@@ -74,12 +80,12 @@ def test_estimates_and_counts_are_distinguished(meter: Meter, exact: bool) -> No
 async def test_the_figures_are_those_of_the_session(chat_setup: ChatSetup) -> None:
     chat = await chat_setup.open_chat()
     await fill(chat, 10)
-    meter = await chat.meter()
+    meter = await meter_of(chat)
     status = await chat.status()
     assert meter.used == status.current_token_count
     assert meter.limit == status.context_limit
     await chat.compress()
-    summarized = await chat.meter()
+    summarized = await meter_of(chat)
     assert summarized.summary == (await chat.status()).summary_tokens > 0
     assert summarized.used < meter.used
 
@@ -87,16 +93,16 @@ async def test_the_figures_are_those_of_the_session(chat_setup: ChatSetup) -> No
 async def test_an_image_is_an_estimate(chat_setup: ChatSetup) -> None:
     chat = await chat_setup.open_chat()
     await chat.session.append(user("Look", Attachment("a.png", "image/png", 10, url="file:///a")))
-    meter = await chat.meter()
+    meter = await meter_of(chat)
     assert meter.estimated > 0
     assert not meter.is_exact
 
 
 async def test_a_smaller_window_is_the_limit(chat_setup: ChatSetup) -> None:
-    assert (await (await chat_setup.open_chat(window=2_000)).meter()).limit == 2_000
-    assert (await (await chat_setup.open_chat(window=50_000)).meter()).limit == 3_800
+    assert (await meter_of(await chat_setup.open_chat(window=2_000))).limit == 2_000
+    assert (await meter_of(await chat_setup.open_chat(window=50_000))).limit == 3_800
 
 
 async def test_another_tokenizer_makes_the_count_less_than_exact(chat_setup: ChatSetup) -> None:
     await chat_setup.engine.models.edit(SMALL, correction=1.2)
-    assert not (await (await chat_setup.open_chat()).meter()).is_exact
+    assert not (await meter_of(await chat_setup.open_chat())).is_exact

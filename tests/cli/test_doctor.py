@@ -13,7 +13,7 @@ import pytest
 
 from enfold.cli import doctor
 from enfold.llm.providers import PROVIDERS
-from enfold.wrap import AGENTS
+from enfold.wrap.agents import AGENTS
 from tests.cli.conftest import Enfold
 from tests.docs.upstream import upstream
 from tests.server.processes import serve

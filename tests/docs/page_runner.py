@@ -25,7 +25,7 @@ from pathlib import Path
 from types import ModuleType
 
 from enfold import cli
-from enfold.wrap import AGENTS
+from enfold.wrap.agents import AGENTS
 from tests.docs.pages import Block
 from tests.forked_programs import shell_command
 from tests.source import ROOT

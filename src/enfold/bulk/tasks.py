@@ -108,24 +108,19 @@ class BulkTask(Protocol):
     @property
     def writes_ledgers(self) -> bool:
         """True if the task writes ledgers."""
-        ...
 
     @property
     def key(self) -> str:
         """A digest of the options."""
-        ...
 
     def inputs(self, place: BulkFile) -> tuple[Path, ...]:
         """Return the input files."""
-        ...
 
     def units(self, place: BulkFile) -> AbstractContextManager[BulkItems]:
         """Open a file and yield its conversations."""
-        ...
 
     def do(self, unit: BulkItem) -> ItemResult:
         """Return one conversation's result or raise `EnfoldError`."""
-        ...
 
 
 async def condense_transcript(

@@ -3,7 +3,3 @@
 `controller` runs turns and finds the model that answers, `commands` is the table of slash commands
 with their texts, `meter` shows how full the context is. The terminal and the web UI only draw.
 """
-
-from enfold.chat.controller import ChatController, profile_chooser
-
-__all__ = ["ChatController", "profile_chooser"]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from enfold.budget import DEFAULT_THRESHOLD
-from enfold.chat.meter import Meter
 from enfold.engine import Engine, Outcome, Session, Status, turns
 from enfold.engine.profiles import Roster
 from enfold.engine.turns import Answer, Answerer, Listener
@@ -30,27 +30,23 @@ _RETAINED_SHARE = 4
 """With a window set for this chat, the newest quarter of it stays verbatim."""
 
 
+@dataclass(eq=False)
 class ChatController:
     """Turns, compression and status of one session, for a terminal or the web UI."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        session: Session,
-        choose: ChooseAnswerer,
-        *,
-        answerer: Answerer | None = None,
-        no_answerer_reason: str = NO_MODEL,
-        window: int | None = None,
-    ) -> None:
-        self.engine = engine
-        self.session = session
-        self.answerer = answerer
-        """None while no model is set up: the session can still be read, searched and compressed."""
-        self.no_answerer_reason = no_answerer_reason
-        """Shown when a question cannot be answered: the cause and what to do."""
-        self.window = window
-        self._choose = choose
+    engine: Engine
+    session: Session
+    window: int | None = None
+    """A smaller window for this chat, in tokens."""
+    answerer: Answerer | None = None
+    """None while no model is set up: the session can still be read, searched and compressed."""
+    no_answerer_reason: str = NO_MODEL
+    """Shown when a question cannot be answered: the cause and what to do."""
+    choose: ChooseAnswerer = field(init=False)
+    """Chooses among the engine's profiles for this session."""
+
+    def __post_init__(self) -> None:
+        self.choose = profile_chooser(self.engine, self.session)
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -110,14 +106,10 @@ class ChatController:
         system = self.answerer.system if self.answerer is not None else ""
         return await self.session.status(system=system, **self.settings)
 
-    async def meter(self) -> Meter:
-        """Return the same figures for a bar."""
-        return Meter.of(await self.status(), self.window)
-
     async def begin(self, profile: str | None, model: str | None) -> None:
         """Find the answerer. Without one, raise only if a profile or model was named."""
         try:
-            await self._switch_to(await self._choose(profile, model))
+            await self._switch_to(await self.choose(profile, model))
         except (ConfigError, NotFoundError) as error:
             if profile is not None or model is not None:
                 raise
@@ -127,7 +119,7 @@ class ChatController:
         """Switch to another model: `provider:model`, or the name of a profile."""
         is_model = ":" in name
         await self._switch_to(
-            await self._choose(None if is_model else name, name if is_model else None)
+            await self.choose(None if is_model else name, name if is_model else None)
         )
 
     async def _switch_to(self, answerer: Answerer) -> None:

@@ -33,7 +33,7 @@ from enfold.settings import (
     server_settings,
 )
 from enfold.wiring import open_engine
-from enfold.wrap import AGENTS, Agent, find_program
+from enfold.wrap.agents import AGENTS, Agent, find_program
 from enfold.wrap.local_server import DEFAULT_PORT, HOST, is_port_free, read_server_state
 
 app = App(

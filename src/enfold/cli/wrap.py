@@ -13,18 +13,16 @@ from cyclopts.validators import Number
 from enfold.cli.screen import Db, put, say
 from enfold.errors import ConfigError, EnfoldError
 from enfold.settings import database_url, environment, user_folder
-from enfold.wrap import (
+from enfold.wrap import local_server
+from enfold.wrap.agents import (
     AGENTS,
     Agent,
     Launch,
-    LocalServer,
-    ServerOptions,
+    direct_loopback,
     find_program,
-    open_server,
     run_in_foreground,
 )
-from enfold.wrap.agents import direct_loopback
-from enfold.wrap.local_server import DEFAULT_PORT, HOST, SERVER_SETTINGS
+from enfold.wrap.local_server import DEFAULT_PORT, HOST, LocalServer, ServerOptions
 
 app = App(
     name="wrap",
@@ -79,7 +77,7 @@ def wrap(
     for_server |= found.upstream_variables(given)
     log = user_folder("log") / "wrap.log"
     options = ServerOptions(db or database_url(), port, log, ui=not no_ui)
-    with open_server(for_server, options) as server:
+    with local_server.open_server(for_server, options) as server:
         if sys.stderr is not None and sys.stderr.isatty() and not no_ui:
             say(f"enfold: {found.title} runs through {server.address}; watch it there in a browser")
         launch = found.launch(server.address, given, folder)
@@ -111,7 +109,7 @@ def _report(server: LocalServer) -> None:
 def _print_launch(
     agent: Agent, launch: Launch, arguments: tuple[str, ...], given: Mapping[str, str], port: int
 ) -> None:
-    variables = {**SERVER_SETTINGS, **agent.upstream_variables(given)}
+    variables = {**local_server.SERVER_SETTINGS, **agent.upstream_variables(given)}
     settings = " ".join(f"{name}={shlex.quote(value)}" for name, value in variables.items())
     put(f"# The server, in another terminal: {settings} enfold serve --port {port}")
     for path, text in launch.files.items():

@@ -421,7 +421,7 @@ async def measure_kinds(
     return tuple(found)
 
 
-def sending_cost(case: Case, view: CondensedCase, turns: int = TURNS) -> SendingCost:
+def sending_cost(case: Case, view: CondensedCase) -> SendingCost:
     """Return the cost of further requests, each as long as the case's mean message.
 
     Uncondensed, everything is in the cache. A rewritten view is written to the cache once.
@@ -429,15 +429,15 @@ def sending_cost(case: Case, view: CondensedCase, turns: int = TURNS) -> Sending
     turn = view.tokens_before / max(1, len(case.messages))
     changed = view.tokens_after != view.tokens_before
     return SendingCost(
-        _requests(view.tokens_before, turn, turns, cached=True),
-        _requests(view.tokens_after, turn, turns, cached=not changed),
+        _requests(view.tokens_before, turn, cached=True),
+        _requests(view.tokens_after, turn, cached=not changed),
     )
 
 
-def _requests(tokens: int, turn: float, turns: int, *, cached: bool) -> float:
+def _requests(tokens: int, turn: float, *, cached: bool) -> float:
     first = tokens * (CACHE_READ if cached else CACHE_WRITE) + turn * CACHE_WRITE
     later = sum(
-        (tokens + turn * done) * CACHE_READ + turn * CACHE_WRITE for done in range(1, turns)
+        (tokens + turn * done) * CACHE_READ + turn * CACHE_WRITE for done in range(1, TURNS)
     )
     return first + later
 

@@ -246,28 +246,16 @@ class RuleSummary:
 def by_rule(found: Sequence[MethodSummary]) -> list[RuleSummary]:
     """Each way but the newest messages, by each rule from the strictest to the loosest."""
     newest_of = {
-        (each.half, each.way.budget): each for each in found if each.way.strategy == NEWEST
+        (each.half, each.way.budget): each.by_rule for each in found if each.way.strategy == NEWEST
     }
     rows: list[RuleSummary] = []
     for summary in found:
-        if summary.way.strategy == NEWEST:
-            continue
-        newest = newest_of.get((summary.half, summary.way.budget))
-        for name in RULE_NAMES:
-            if reach := summary.by_rule.get(name):
-                compared = newest.by_rule.get(name) if newest else None
-                rows.append(
-                    RuleSummary(
-                        summary.half,
-                        name_of(summary.way),
-                        name,
-                        reach.questions,
-                        compared.in_view if compared else None,
-                        reach.in_view,
-                        reach.by_search,
-                        reach.reachable,
-                    )
-                )
+        half, way = summary.half, summary.way
+        newest = newest_of.get((half, way.budget), {})
+        for name, reach in summary.by_rule.items() if way.strategy != NEWEST else ():
+            compared = newest[name].in_view if name in newest else None
+            shares = (compared, reach.in_view, reach.by_search, reach.reachable)
+            rows.append(RuleSummary(half, name_of(way), name, reach.questions, *shares))
     return rows
 
 

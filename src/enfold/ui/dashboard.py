@@ -82,17 +82,13 @@ def options(places: Sequence[str], series: Sequence[Series], unit: str = "") -> 
     has_second = any(each.second_axis for each in series)
     axes = [_axis(unit)] + ([{**_axis("$"), "splitLine": {"show": False}}] if has_second else [])
     has_legend = len(series) > 1
+    # On the right is room for half of the last date.
+    margins = {"left": 8, "right": 20, "top": 36 if has_legend else 12, "bottom": 8}
     return {
         "color": [each.colour for each in series],
         "textStyle": {"fontFamily": _FONT, "fontSize": 12},
         "animation": False,
-        "grid": {
-            "left": 8,
-            "right": 20,  # half of the last date
-            "top": 36 if has_legend else 12,
-            "bottom": 8,
-            "containLabel": True,
-        },
+        "grid": {**margins, "containLabel": True},
         "legend": {"show": has_legend, "top": 0, "left": 0, "itemWidth": 14, "icon": "circle"},
         "tooltip": {"trigger": "axis", "confine": True},
         "xAxis": {
@@ -131,24 +127,15 @@ def _axis(unit: str) -> dict[str, Any]:
 
 def _series(series: Series) -> dict[str, Any]:
     points = sum(value is not None for value in series.values)
-    found: dict[str, Any] = {
+    symbols = {"symbolSize": 6, "showSymbol": points <= _MANY, "showAllSymbol": True}
+    return {
         "name": series.name,
         "type": series.kind,
         "data": list(series.values),
         "yAxisIndex": int(series.second_axis),
+        **({"stack": series.stack} if series.stack else {}),
+        **({"connectNulls": True, **symbols} if series.kind == "line" else {"barMaxWidth": 28}),
     }
-    if series.stack:
-        found["stack"] = series.stack
-    if series.kind == "line":
-        found |= {
-            "connectNulls": True,
-            "symbolSize": 6,
-            "showSymbol": points <= _MANY,
-            "showAllSymbol": True,
-        }
-    else:
-        found["barMaxWidth"] = 28
-    return found
 
 
 def _number(value: float | None) -> str:
@@ -311,17 +298,13 @@ async def dashboard(window: Window) -> None:
         choice = labelled(ui.toggle(SPANS, value=span).props("no-caps unelevated"), "Period")
         choice.on_value_change(lambda: ui.navigate.to(f"/dashboard?days={choice.value}"))
         activity = await read_activity(window.engine, window.namespace, since=since)
-        facts = AdviceFacts(
-            activity,
-            await read_threshold(window.engine),
-            await _find_alerts(window),
-            await _find_cheaper(window, activity),
-        )
-        _show(activity, days, facts)
+        alerts, cheaper = await _find_alerts(window), await _find_cheaper(window, activity)
+        threshold = await read_threshold(window.engine)
+        _show_advice(advise(AdviceFacts(activity, threshold, alerts, cheaper)))
+        _show(activity, days)
 
 
-def _show(activity: Activity, days: Sequence[date], facts: AdviceFacts) -> None:
-    _show_advice(advise(facts))
+def _show(activity: Activity, days: Sequence[date]) -> None:
     if activity.is_empty:
         section = empty_state(
             "insights",
@@ -336,8 +319,12 @@ def _show(activity: Activity, days: Sequence[date], facts: AdviceFacts) -> None:
         _show_totals(activity)
     with labelled(ui.element("section").classes("db-charts"), "Charts"):
         _charts(activity, days)
+    by_kind = {"strategy": activity.by_strategy, "model": activity.by_model}
     with labelled(ui.element("section").classes("db-thirds"), "Tokens saved by kind"):
-        _show_totals_by_kind(activity)
+        for kind, found in {**by_kind, "client": activity.by_client}.items():
+            if activity.savings:
+                freed = {name or _NO_CLIENT: each.tokens for name, each in found.items()}
+                totals(f"Tokens saved by {kind}", freed, "tokens")
     with labelled(ui.element("section").classes("db-lists"), "Lists"):
         _show_lists(activity)
 
@@ -370,23 +357,23 @@ def _show_totals(activity: Activity) -> None:
         unknown = activity.unknown_costs
         why = f"{unknown:,} calls have an unknown cost and are not included."
         figures.money(activity.spent, is_estimate=bool(unknown), why=why if unknown else "")
-    with _tile("Tokens saved"):
-        figures.count(total.tokens)
-    with _tile("Compressions"):
-        figures.count(total.compressions)
-    with _tile("Compressions that helped"):
-        figures.count(activity.helped)
-    with _tile("Failures"):
-        figures.count(activity.failed)
+    counts = {
+        "Tokens saved": total.tokens,
+        "Compressions": total.compressions,
+        "Compressions that helped": activity.helped,
+        "Failures": activity.failed,
+    }
+    for title, count in counts.items():
+        with _tile(title):
+            figures.count(count)
     with _tile("Read from cache"):
         if activity.cached_share is None:
             figures.unknown("No model calls in this period.")
         else:
             figures.share(activity.cached_share)
-    with _tile("Recalls"):
-        figures.count(activity.recalls)
-    with _tile("Messages pinned"):
-        figures.count(activity.pinned)
+    for title, count in {"Recalls": activity.recalls, "Messages pinned": activity.pinned}.items():
+        with _tile(title):
+            figures.count(count)
 
 
 def _charts(activity: Activity, days: Sequence[date]) -> None:
@@ -416,18 +403,6 @@ def _charts(activity: Activity, days: Sequence[date]) -> None:
         chart("Read from the provider's cache", places, (Series("share", shares, "line"),), "%")
 
 
-def _show_totals_by_kind(activity: Activity) -> None:
-    """Show the tokens saved by strategy, model and client."""
-    if activity.savings:
-        for kind, found in (
-            ("strategy", activity.by_strategy),
-            ("model", activity.by_model),
-            ("client", activity.by_client),
-        ):
-            freed = {name or _NO_CLIENT: each.tokens for name, each in found.items()}
-            totals(f"Tokens saved by {kind}", freed, "tokens")
-
-
 def _show_lists(activity: Activity) -> None:
     """Show the latest compressions by their verdict, recalls and pins."""
     for title, verdicts, empty in (
@@ -443,9 +418,8 @@ def _show_lists(activity: Activity) -> None:
             for each in found:
                 _show_compression(each)
             if not found:
-                ui.label(empty if activity.savings else "No compressions in this period.").classes(
-                    "ef-small ef-soft"
-                )
+                words = empty if activity.savings else "No compressions in this period."
+                ui.label(words).classes("ef-small ef-soft")
     _show_texts(
         "Recalled",
         activity.latest_recalls,
@@ -499,9 +473,8 @@ def _show_advice(found: Sequence[Advice]) -> None:
 
 async def _find_alerts(window: Window) -> list[SessionAlert]:
     """Return the recent sessions that are nearly full, paused, or cannot be counted."""
-    newest = await window.engine.sessions(namespace=window.namespace, limit=_LOOKED_AT)
     found: list[SessionAlert] = []
-    for each in newest:
+    for each in await window.sessions(_LOOKED_AT):
         title = each.title or each.id
         try:
             status = await (await window.session(each.id)).status()
@@ -518,18 +491,15 @@ async def _find_alerts(window: Window) -> list[SessionAlert]:
 async def _find_cheaper(window: Window, activity: Activity) -> Recommendation | None:
     """Return a cheaper author for the summaries of this period."""
     used = [each for each in activity.usage if each.kind == "summary"]
-    run = Figures(
-        sum(each.input_tokens for each in used),
-        sum(each.output_tokens for each in used),
-        max(1, sum(each.calls for each in used)),
-    )
+    read = sum(each.input_tokens for each in used)
+    written = sum(each.output_tokens for each in used)
+    run = Figures(read, written, max(1, sum(each.calls for each in used)))
     candidates, models = candidates_of(await window.engine.profiles.all())
     called = {each.model for each in used}
     current = next((name for name, model in models.items() if model in called), None)
     if not used or current is None:
         return None
-    found = recommend(run, candidates, current)
-    if found is None:
+    if (found := recommend(run, candidates, current)) is None:
         return None
     effect = measured_effect(measure_summaries(used), models[found.name], models[current])
     return replace(found, reason=f"{found.reason}; {effect}") if effect else found

@@ -197,7 +197,7 @@ class ConfigForm:
         """
         place = f"{path}.{about.alias}" if path else about.alias
         if about.model is not None and about.kind == "list":
-            return ObjectList(self, about, about.model, holder, place).build()
+            return ObjectList(self, about, about.model, holder, place)
         if about.model is not None:
             return self._add_nested(about, about.model, holder, place, around)
         with ui.element("div").classes("st-field"):
@@ -317,24 +317,18 @@ class ObjectList:
         self, form: ConfigForm, about: FieldDescription, model: ModelType, holder: Holder, path: str
     ) -> None:
         self._form = form
-        self._about = about
         self._model = model
         self._path = path
         self._open: int | None = None
         self._items: list[Holder] = holder.setdefault(about.alias, [])
         # The name of the model is the word for one item: "Add pass".
         self._word = re.sub(r"(?<!^)(?=[A-Z])", " ", model.__name__).lower()
-
-    def build(self) -> None:
-        """Show the items in order."""
-        title = self._about.title
+        what = help_text(about).rstrip(".")
         with ui.element("div").classes("ef-stack st-wide"):
-            ui.label(title).classes("st-heading").props("role=heading aria-level=3")
-            about = help_text(self._about).rstrip(".")
-            ui.label(f"{about}. Drag an item by its handle, or use the arrows.").classes(
-                "ef-soft ef-small"
-            )
-            self._list = labelled(ui.list().classes("st-passes ef-full"), title)
+            ui.label(about.title).classes("st-heading").props("role=heading aria-level=3")
+            how = f"{what}. Drag an item by its handle, or use the arrows."
+            ui.label(how).classes("ef-soft ef-small")
+            self._list = labelled(ui.list().classes("st-passes ef-full"), about.title)
             self._list.make_sortable(
                 handle=".st-handle", on_end=lambda drop: self._move(drop.old_index, drop.new_index)
             )
@@ -368,11 +362,8 @@ class ObjectList:
                     copy = partial(self._duplicate, index)
                     icon_button("content_copy", f"Duplicate {name}", copy)
                     icon_button("delete", f"Delete {name}", partial(self._delete, index))
-                    edit = icon_button(
-                        "expand_less" if is_open else "edit",
-                        f"Close {name}" if is_open else f"Edit {name}",
-                        partial(self._toggle, index),
-                    )
+                    icon, verb = ("expand_less", "Close") if is_open else ("edit", "Edit")
+                    edit = icon_button(icon, f"{verb} {name}", partial(self._toggle, index))
                     edit.props(f"aria-expanded={'true' if is_open else 'false'}")
             if is_open:
                 with ui.element("div").classes("st-pass-body"):

@@ -126,9 +126,9 @@ def _scheme_button() -> None:
         button.props(f'icon={ICONS[scheme]} aria-label="Colours: {scheme}"')
 
     def switch() -> None:
-        order = list(SCHEMES)
-        now = next(scheme for scheme, value in SCHEMES.items() if value == mode.value)
-        following = order[(order.index(now) + 1) % len(order)]
+        order = list(SCHEMES.items())
+        now = next(place for place, (_, value) in enumerate(order) if value == mode.value)
+        following, _ = order[(now + 1) % len(order)]
         show(following)
         # A cookie, so that the server draws the next page in the right colours at once.
         ui.run_javascript(
@@ -200,20 +200,17 @@ class Palette:
 
     async def open(self) -> None:
         """Show the palette."""
-        newest = await self._window.engine.sessions(
-            namespace=self._window.namespace, limit=_SESSIONS
-        )
+        newest = await self._window.sessions(_SESSIONS)
         sessions = [_link(each.title or each.id, "session", path_of(each.id)) for each in newest]
         self._all = [*self._commands(), *sessions]
         with shown_dialog(TITLE) as self._dialog:
             field = ui.input(on_change=lambda event: self._search(str(event.value or "")))
-            field.props("outlined dense autofocus clearable type=search")
-            field.props["aria-label"] = TITLE
-            field.classes("ef-full")
+            field.props("outlined dense autofocus clearable type=search").classes("ef-full")
+            labelled(field, TITLE)
             for key in ("up", "down", "enter"):
                 field.on(f"keydown.{key}.prevent", self._pressed, args=["key"])
             self._list = ui.element("div").classes("ef-palette").props("role=listbox")
-            self._list.props["aria-label"] = "Results"
+            labelled(self._list, "Results")
             self._search("")
 
     def _commands(self) -> Iterator[PaletteEntry]:

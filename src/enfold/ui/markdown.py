@@ -7,16 +7,14 @@ that the conversation is being read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from html import escape
 from itertools import islice
 from typing import Any, TypeAlias
 
 from markdown_it import MarkdownIt
-from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
-from markdown_it.utils import OptionsDict
 from nicegui import ui
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
@@ -78,13 +76,7 @@ def styles() -> str:
     return f"{light}\n{dark.get_style_defs('.body--dark .ef-markdown pre')}"
 
 
-def _image(
-    _self: RendererHTML,
-    tokens: Sequence[Token],
-    index: int,
-    _options: OptionsDict,
-    _env: MutableMapping[str, Any],
-) -> str:
+def _image(_self: Any, tokens: Sequence[Token], index: int, *_: Any) -> str:
     name = tokens[index].content or tokens[index].attrs.get("src", "")
     return f'<span class="ef-picture">[picture: {escape(str(name))}]</span>'
 
@@ -130,14 +122,13 @@ def _begins(terms: Sequence[Term], index: int, phrase: Phrase) -> bool:
 
 
 def _merge_overlaps(ranges: Iterator[Range]) -> Iterator[Range]:
-    current: Range | None = None
+    current = next(ranges, None)
+    if current is None:
+        return
     for start, end in ranges:
-        if current is None:
-            current = (start, end)
-        elif start < current[1]:
+        if start < current[1]:
             current = (current[0], max(current[1], end))
         else:
             yield current
             current = (start, end)
-    if current is not None:
-        yield current
+    yield current

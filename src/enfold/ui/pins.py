@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from urllib.parse import urlencode
 
@@ -28,19 +29,17 @@ WHY: Mapping[Why, tuple[str, str]] = {
 """The reasons why a message stays: a name and an explanation."""
 
 
+@dataclass(eq=False)
 class Pins:
     """The pinned and standing messages of one session in one window."""
 
-    def __init__(
-        self, window: Window, session: Session, changed: Callable[[], Awaitable[None]] | None = None
-    ) -> None:
-        """`changed` is called after a message was pinned or released here; it calls `load`."""
-        self._window = window
-        self._session = session
-        self._changed = changed or self.load
-        self._standing: Mapping[str, StandingMessage] = {}
-        self._buttons: dict[str, tuple[ui.button, int]] = {}
-        """The buttons at messages, each with the message's number."""
+    window: Window
+    session: Session
+    changed: Callable[[], Awaitable[None]] | None = None
+    """Called in place of `load` after a message was pinned or released here; it calls `load`."""
+    _standing: Mapping[str, StandingMessage] = field(default_factory=dict)
+    _buttons: dict[str, tuple[ui.button, int]] = field(default_factory=dict)
+    """The buttons at messages, each with the message's number."""
 
     @property
     def standing(self) -> Collection[StandingMessage]:
@@ -49,7 +48,7 @@ class Pins:
 
     async def load(self) -> None:
         """Read the messages that stay, and update the buttons at messages."""
-        self._standing = {each.message: each for each in await self._session.pins()}
+        self._standing = {each.message: each for each in await self.session.pins()}
         self._buttons = {id: held for id, held in self._buttons.items() if not held[0].is_deleted}
         for id in self._buttons:
             self._mark(id)
@@ -104,7 +103,7 @@ class Pins:
             with ui.element("div").classes("ef-grow"):
                 with ui.element("div").classes("ef-row ef-dotted ef-small ef-soft"):
                     parameters = urlencode({"m": standing.position})
-                    history = f"{path_of(self._session.id, 'history')}?{parameters}"
+                    history = f"{path_of(self.session.id, 'history')}?{parameters}"
                     ui.link(place_text(standing.position, standing.role), history)
                     figures.count(standing.tokens, "tokens")
                     badge(name, "good" if standing.why == "pinned" else "plain")
@@ -134,6 +133,6 @@ class Pins:
             button.classes(add="ef-pinned")
 
     async def _set(self, id: str, *, is_pinned: bool) -> None:
-        async with self._window.audited("pin" if is_pinned else "unpin", self._session.id):
-            await (self._session.pin if is_pinned else self._session.unpin)(id)
-        await self._changed()
+        async with self.window.audited("pin" if is_pinned else "unpin", self.session.id):
+            await (self.session.pin if is_pinned else self.session.unpin)(id)
+        await (self.changed or self.load)()

@@ -20,7 +20,7 @@ from enfold.errors import EnfoldError, InputError
 from enfold.records import KEY_NAMESPACE, Hit, SessionRecord, check_name
 from enfold.transcripts import Transcript, read
 from enfold.ui import figures
-from enfold.ui.widgets import confirm, file_button, icon_button, prompt_for_text
+from enfold.ui.widgets import confirm, file_button, icon_button, labelled, prompt_for_text
 from enfold.ui.window import Window, look_into, notify_failure, path_of
 
 LARGEST = 60 * 2**20
@@ -67,13 +67,9 @@ def import_field(window: Window) -> None:
             progress.dismiss()
             field.reset()
 
-    def refuse() -> None:
-        notify_failure(
-            f"Import one file of at most {LARGEST // 2**20} MB; “enfold import” takes more."
-        )
-
+    limit = f"Import one file of at most {LARGEST // 2**20} MB; “enfold import” takes more."
     field = ui.upload(auto_upload=True, max_file_size=LARGEST, on_upload=store)
-    field.on_rejected(refuse)
+    field.on_rejected(lambda: notify_failure(limit))
     button = file_button(field, "Import a transcript").classes("ef-import-button")
     button.tooltip("Or drop the file anywhere on the page")
     ui.run_javascript(_DROP.replace("FIELD", str(field.id)))
@@ -176,13 +172,13 @@ class SessionList:
                 back.props("flat dense color=primary no-wrap")
         with ui.element("div").classes("ef-sessions-head"):
             new = ui.button("New", icon="add", on_click=partial(start_session, self._window))
-            new.props("unelevated no-wrap color=primary").props["aria-label"] = "New conversation"
-            search = ui.input(placeholder="Search", on_change=self._search)
-            search.props("dense outlined clearable debounce=300 type=search").classes("ef-grow")
-            search.props["aria-label"] = "Search all conversations"
+            labelled(new.props("unelevated no-wrap color=primary"), "New conversation")
+            search = ui.input(placeholder="Search", on_change=self._search).classes("ef-grow")
+            search.props("dense outlined clearable debounce=300 type=search")
+            labelled(search, "Search all conversations")
             self._filter_button()
-        self._list = ui.element("div").classes("ef-sessions").props("role=list")
-        self._list.props["aria-label"] = "Sessions"
+        self._list = labelled(ui.element("div").classes("ef-sessions"), "Sessions")
+        self._list.props("role=list")
         await self.refresh()
         import_field(self._window)
         ui.timer(_SECONDS, self._follow)
@@ -193,7 +189,7 @@ class SessionList:
         button.props("aria-haspopup=menu")
 
         async def show_menu() -> None:
-            found = await self._most_recent()
+            found = await self._window.sessions(_SEARCHED)
             clients = sorted({name for each in found if (name := client_of(each))})
             models = sorted({each.model for each in found if each.model})
             with button, ui.menu().props("auto-close no-parent-event") as menu:
@@ -207,24 +203,17 @@ class SessionList:
 
         button.on_click(show_menu)
 
-    async def _most_recent(self) -> list[SessionRecord]:
-        engine, namespace = self._window.engine, self._window.namespace
-        return await engine.sessions(namespace=namespace, limit=_SEARCHED)
-
     async def _filter(self, kind: Literal["client", "model"], name: str) -> None:
         """Show the sessions of a client or of a model only."""
-        found = await self._most_recent()
+        found = await self._window.sessions(_SEARCHED)
         self._is_search = True
         self._clear()
         with self._list:
             with ui.element("div").classes("ef-row ef-small").props("role=status"):
                 ui.label(f"{kind.capitalize()}: {name}").classes("ef-grow ef-wrap")
                 ui.button("Show all", on_click=self.refresh).props("flat dense color=primary")
-            matching = [
-                each
-                for each in found
-                if name == (client_of(each) if kind == "client" else each.model)
-            ]
+            is_client = kind == "client"
+            matching = [e for e in found if name == (client_of(e) if is_client else e.model)]
             for each in matching[:_SHOWN]:
                 self._row(each)
             if len(matching) > _SHOWN:
@@ -233,7 +222,7 @@ class SessionList:
 
     async def refresh(self) -> None:
         """Read and show the sessions again."""
-        self._show_newest(await self._read())
+        self._show_newest(await self._window.sessions(_SHOWN))
 
     def _show_newest(self, newest: list[SessionRecord]) -> None:
         has_same_end = (len(newest) == _SHOWN) == (len(self._newest) == _SHOWN)
@@ -283,7 +272,7 @@ class SessionList:
         """Refresh the list if it changed; search results, further pages and an open menu stay."""
         if self._is_in_use():
             return
-        newest = await self._read()
+        newest = await self._window.sessions(_SHOWN)
         # The user may have searched or opened a menu while the list was read.
         if newest != self._newest and not self._is_in_use():
             self._show_newest(newest)
@@ -292,11 +281,6 @@ class SessionList:
         menu = self._menu_shown
         has_open_menu = menu is not None and not menu.is_deleted and bool(menu.value)
         return self._is_search or self._last is not None or has_open_menu
-
-    async def _read(self, after: SessionRecord | None = None) -> list[SessionRecord]:
-        return await self._window.engine.sessions(
-            namespace=self._window.namespace, limit=_SHOWN, after=after
-        )
 
     def _draw(self, found: list[SessionRecord], *, drawn: int = 0) -> None:
         """Show sessions, without the first `drawn` ones, and a button for more."""
@@ -307,7 +291,7 @@ class SessionList:
 
             async def show_more() -> None:
                 self._last = found[-1]
-                following = await self._read(self._last)
+                following = await self._window.sessions(_SHOWN, after=self._last)
                 more.delete()
                 with self._list:
                     self._draw(following)
@@ -333,10 +317,8 @@ class SessionList:
 
         def show_menu() -> None:
             nonlocal menu
-            if menu is None:
-                menu = make_menu()
+            menu = self._menu_shown = menu or make_menu()
             menu.open()
-            self._menu_shown = menu
 
         def make_menu() -> ui.menu:
             page = path_of(row.session.id)
@@ -365,11 +347,8 @@ class SessionList:
 
     async def _delete(self, session: SessionRecord) -> None:
         title = session.title or session.id
-        if not await confirm(
-            "Delete conversation?",
-            f"“{title}”, its messages and its summaries are deleted permanently.",
-            "Delete",
-        ):
+        effect = f"“{title}”, its messages and its summaries are deleted permanently."
+        if not await confirm("Delete conversation?", effect, "Delete"):
             return
         async with self._window.audited("delete session", session.id):
             await (await self._window.session(session.id)).delete()
@@ -388,9 +367,9 @@ class SessionList:
         if not words:
             await self.refresh()
             return
-        named = await self._most_recent()
-        engine, namespace = self._window.engine, self._window.namespace
-        hits = await engine.search(words, namespace=namespace, limit=_HITS)
+        window = self._window
+        named = await window.sessions(_SEARCHED)
+        hits = await window.engine.search(words, namespace=window.namespace, limit=_HITS)
         self._is_search = True
         self._clear()
         with self._list:

@@ -11,7 +11,6 @@ from typing import Any
 
 from nicegui import ui
 
-from enfold.engine.profiles import Profiles
 from enfold.errors import ConfigError, EnfoldError, GatewayError
 from enfold.llm.calls import Secret
 from enfold.llm.keys import KeyStorage
@@ -54,12 +53,11 @@ async def setup(window: Window) -> None:
 
 async def show_setup(window: Window) -> None:
     """Show the ways to a first model; each ends in a new chat."""
-    page = SetupPage(window)
     ui.label(
         "Choose the model that answers. enfold calls it once, then opens a chat. Summaries also "
         "work without a model."
     ).classes("ef-wrap")
-    page.outcome = ui.element("div").classes("ef-small").props("role=status")
+    page = SetupPage(window, ui.element("div").classes("ef-small").props("role=status"))
     with card("Found on this machine", "Local model servers, and keys in the environment."):
         found = ui.element("div").classes("ef-stack")
         with found:
@@ -108,14 +106,13 @@ def model_field(models: Sequence[str]) -> ui.select:
     return field.props("outlined dense options-dense").classes("ef-model-field")
 
 
+@dataclass(eq=False)
 class SetupPage:
     """Tests offers, and saves the one that works as the default profile."""
 
+    window: Window
     outcome: ui.element
-
-    def __init__(self, window: Window) -> None:
-        self._window = window
-        self._profiles: Profiles = window.engine.profiles
+    """Shows how a test ended."""
 
     def add_offer(
         self, title: str, name: str, fields: Mapping[str, Any], models: Sequence[str]
@@ -129,49 +126,51 @@ class SetupPage:
                 await self.start(Offer(name, {**fields, "model": field.value or ""}))
 
             button = named_button("Use", f"Use {title}", use, "unelevated")
-            button.set_enabled(self._window.visitor.is_owner)
+            button.set_enabled(self.window.visitor.is_owner)
 
     async def start(self, offer: Offer) -> None:
         """Test an offer, save it as the default profile, and open a chat."""
         show_text(self.outcome, f"Calling {offer.fields.get('model') or 'the model'}…", "ef-soft")
         try:
-            async with self._window.owner_action("set up profile"):
+            async with self.window.owner_action("set up profile"):
                 name = await self._save(offer)
         except EnfoldError as error:
             show_text(self.outcome, f"The test failed, and nothing was saved: {error}", "ef-bad")
             return
         show_text(self.outcome, f"The model answered. It is saved as profile {name}.", "ef-good")
         await self._ask_for_limits(name)
-        await start_session(self._window)
+        await start_session(self.window)
 
     async def _save(self, offer: Offer) -> str:
         """Call the model once, then save the profile and its key; return the profile's name."""
-        taken = {each.name for each in await self._profiles.all()}
+        profiles = self.window.engine.profiles
+        taken = {each.name for each in await profiles.all()}
         numbered = (f"{offer.name}-{number}" for number in range(2, len(taken) + 3))
         name = next(each for each in (offer.name, *numbered) if each not in taken)
-        await self._profiles.try_out(name, offer.fields, offer.key)
-        await self._profiles.save(name, offer.fields)
+        await profiles.try_out(name, offer.fields, offer.key)
+        await profiles.save(name, offer.fields)
         if offer.key is not None:
             try:
-                await self._profiles.set_key(name, offer.key, offer.storage)
+                await profiles.set_key(name, offer.key, offer.storage)
             except ConfigError:
-                await self._profiles.remove(name, force=True)
+                await profiles.remove(name, force=True)
                 raise
-        await self._window.engine.set("default_profile", name)
+        await self.window.engine.set("default_profile", name)
         return name
 
     async def _ask_for_limits(self, name: str) -> None:
         """Read the model's limits; ask for them if neither the provider nor a list knows them."""
+        profiles = self.window.engine.profiles
         try:
-            config = await self._profiles.discover(name)
+            config = await profiles.discover(name)
         except GatewayError:
-            profile = await self._profiles.get(name)
-            config = await self._window.engine.models.get(profile.id)
+            profile = await profiles.get(name)
+            config = await self.window.engine.models.get(profile.id)
         if config.source != "default":
             return
         window = await ask_for_window(config.model, config.max_input + config.max_output)
         if window is not None:
-            await self._window.engine.models.learn(config.id, window)
+            await self.window.engine.models.learn(config.id, window)
 
 
 async def ask_for_window(model: str, assumed: int) -> int | None:
@@ -194,18 +193,18 @@ async def ask_for_window(model: str, assumed: int) -> int | None:
     return None if value is None else int(value)
 
 
+@dataclass(eq=False)
 class KeyForm:
     """The form for a key, or for a server of one's own."""
 
-    def __init__(self, window: Window, page: SetupPage) -> None:
-        self._window = window
-        self._page = page
+    window: Window
+    page: SetupPage
 
     async def build(self) -> None:
         """Show the form."""
         titles = {id: PROVIDERS[id].title for id in OFFERED}
         titles[OWN_SERVER] = "Another server with OpenAI's protocol"
-        storages = await self._window.engine.profiles.key_storages()
+        storages = await self.window.engine.profiles.key_storages()
         with card("Use a key", "The key is sent to its provider only, and never shown again."):
             self._provider = ui.select(titles, value=OFFERED[0], label="Provider")
             self._provider.on_value_change(self._show_provider)
@@ -222,7 +221,7 @@ class KeyForm:
                 options = {each: STORAGES[each] for each in storages}
                 self._storage = ui.radio(options, value=storages[0]).props("dense")
             start = ui.button("Test and start", on_click=self._start).props("unelevated")
-            start.set_enabled(self._window.visitor.is_owner)
+            start.set_enabled(self.window.visitor.is_owner)
         await self._show_provider()
 
     @property
@@ -242,7 +241,7 @@ class KeyForm:
         self._key.props["label"] = "Key, if the server needs one" if is_own else "Key"
         self._key.update()
         self._note.text = ""
-        self._show_models(await known_models(self._window, self._provider.value))
+        self._show_models(await known_models(self.window, self._provider.value))
 
     def _show_models(self, models: Sequence[str]) -> None:
         self._models.clear()
@@ -254,7 +253,7 @@ class KeyForm:
         if self._typed_key is None and not self._fields.get("base_url"):
             return
         try:
-            found = await self._window.engine.profiles.list_models(self._fields, self._typed_key)
+            found = await self.window.engine.profiles.list_models(self._fields, self._typed_key)
         except EnfoldError as error:
             self._note.text = str(error)
             return
@@ -266,4 +265,4 @@ class KeyForm:
     async def _start(self) -> None:
         fields = {**self._fields, "model": self._model.value or ""}
         name = "own-server" if self._provider.value == OWN_SERVER else self._provider.value
-        await self._page.start(Offer(name, fields, self._typed_key, self._storage.value))
+        await self.page.start(Offer(name, fields, self._typed_key, self._storage.value))

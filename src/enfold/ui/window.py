@@ -15,7 +15,7 @@ from nicegui import ui
 
 from enfold.engine import Engine, Session
 from enfold.errors import AccessError, EnfoldError, facts
-from enfold.records import AuditDraft
+from enfold.records import AuditDraft, SessionRecord
 from enfold.text.words import is_storable
 
 _SUCCESS = 200
@@ -56,6 +56,12 @@ class Window:
     async def session(self, id: str) -> Session:
         """Return a session of the namespace; raise `NotFoundError` if it does not exist."""
         return await self.engine.find(id, namespace=self.namespace)
+
+    async def sessions(
+        self, limit: int, *, after: SessionRecord | None = None
+    ) -> list[SessionRecord]:
+        """Return the sessions of the namespace, most recently used first."""
+        return await self.engine.sessions(namespace=self.namespace, limit=limit, after=after)
 
     @asynccontextmanager
     async def audited(self, action: str, session: str | None = None) -> AsyncIterator[None]:

@@ -15,7 +15,7 @@ from cyclopts.validators import Number
 
 from enfold.chat import commands
 from enfold.chat.commands import ScreenAction
-from enfold.chat.controller import ChatController, profile_chooser
+from enfold.chat.controller import ChatController
 from enfold.cli.files import STANDARD_INPUT, open_input
 from enfold.cli.screen import Db, put, put_piece, say
 from enfold.engine import Prepared
@@ -140,9 +140,7 @@ async def _opened(
     """Open the chat. A new session that stays empty is deleted."""
     async with open_engine(db) as engine:
         session = await engine.session(name or f"{datetime.now().astimezone():chat-%Y%m%d-%H%M%S}")
-        controller = ChatController(
-            engine, session, profile_chooser(engine, session), window=window
-        )
+        controller = ChatController(engine, session, window)
         await controller.begin(profile, model)
         try:
             yield controller

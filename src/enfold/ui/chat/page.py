@@ -12,7 +12,7 @@ from nicegui.events import GenericEventArguments, KeyEventArguments, ValueChange
 
 from enfold.chat import commands
 from enfold.chat.commands import COMMANDS, ScreenAction
-from enfold.chat.controller import ChatController, ChooseAnswerer, profile_chooser
+from enfold.chat.controller import ChatController
 from enfold.engine import Session
 from enfold.engine.inspection import find_tip, read_version
 from enfold.engine.state import message_of
@@ -72,8 +72,7 @@ class Composer:
             with ui.element("div").classes("ef-composer-row"):
                 self._field = ui.textarea(placeholder="Write a message, or / for commands")
                 self._field.props("autogrow borderless dense dir=auto rows=1 input-class=ef-input")
-                self._field.props["aria-label"] = "Message"
-                self._field.classes("ef-grow")
+                labelled(self._field.classes("ef-grow"), "Message")
                 self._button = ui.button(icon="arrow_upward").props("round unelevated type=submit")
                 self._button.props("color=primary aria-label=Send")
         self._field.on("keydown", self._entered, js_handler=_SEND)
@@ -166,7 +165,6 @@ class AnswererChoice:
 
     window: Window
     talk: ChatController
-    choose: ChooseAnswerer
     composer: Composer
     changed: Callable[[], Awaitable[None]]
     """Called after another profile was chosen."""
@@ -205,14 +203,14 @@ class AnswererChoice:
     async def _draw_choice(self, names: list[str]) -> None:
         answerer, why = self.talk.answerer, ""
         try:
-            answerer = answerer or await self.choose(None, None)
+            answerer = answerer or await self.talk.choose(None, None)
         except (ConfigError, NotFoundError) as error:
             why = str(error)
         chosen = answerer.profile if answerer is not None else None
         self.model = answerer.connection.name if answerer is not None else None
         select = ui.select(names, value=chosen if chosen in names else None)
         select.on_value_change(self._use).props("dense options-dense borderless")
-        select.props["aria-label"] = "Profile that answers"
+        labelled(select, "Profile that answers")
         name = answerer.connection.name if answerer is not None else why
         ui.label(name).classes("ef-small ef-soft ef-ellipsis").props["title"] = name
         if answerer is None:
@@ -243,8 +241,7 @@ class ChatPage:
         self._window = window
         self._session = session
         self._framed = framed
-        choose = profile_chooser(window.engine, session)
-        self._talk = ChatController(window.engine, session, choose)
+        self._talk = ChatController(window.engine, session)
         self._compression = CompressionPanel(window, session, self.refresh, self._answer_waiting)
         self._turns = TurnRunner(
             window, self._talk, self.refresh, self._show_failed_turn, self._show_title
@@ -260,7 +257,7 @@ class ChatPage:
         )
         self._transcript = TranscriptList(window, session, actions, self._draw_summary)
         self._composer = Composer(self._submit, self._turns.stop)
-        self._answering = AnswererChoice(window, self._talk, choose, self._composer, self._load_bar)
+        self._answering = AnswererChoice(window, self._talk, self._composer, self._load_bar)
         self._bar = ContextBar(
             window,
             session,
@@ -511,13 +508,11 @@ async def _is_first_run(window: Window) -> bool:
         return False
     if await window.engine.profiles.all():
         return False
-    newest = await window.engine.sessions(namespace=window.namespace, limit=len(SESSIONS) + 1)
+    newest = await window.sessions(len(SESSIONS) + 1)
     return all(each.id in SESSIONS for each in newest)
 
 
 async def _record(window: Window, session: str | None) -> SessionRecord | None:
-    if session is None:
-        newest = await window.engine.sessions(namespace=window.namespace, limit=1)
-        return newest[0] if newest else None
-    found = await window.session(session)
-    return await found.record()
+    if session is not None:
+        return await (await window.session(session)).record()
+    return next(iter(await window.sessions(1)), None)

@@ -112,8 +112,7 @@ class ScopedSection:
 
 async def session_choices(window: Window) -> dict[str, str]:
     """Return the titles of the visitor's sessions by id, most recent first."""
-    found = await window.engine.sessions(namespace=window.namespace, limit=LISTED)
-    return {each.id: each.title or each.id for each in found}
+    return {each.id: each.title or each.id for each in await window.sessions(LISTED)}
 
 
 def session_field(
