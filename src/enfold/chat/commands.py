@@ -290,19 +290,15 @@ async def _undo(controller: ChatController, _argument: str) -> str:
 
 async def _history(controller: ChatController, argument: str) -> str:
     if argument.startswith("#"):
-        return await _one_message(controller, argument)
+        place = _positive_number(argument.removeprefix("#"), "history #")
+        messages = await controller.session.messages()
+        if place > len(messages):
+            raise InputError(f"there is no message #{place}; the last is #{len(messages)}")
+        message = messages[place - 1]
+        return f"#{place} {message.role}\n{message_text(message)}"
     amount = _positive_number(argument, "history") if argument else _LISTED_MESSAGES
     rows = await controller.session.history(limit=amount)
     return format_history(rows) or "No messages yet."
-
-
-async def _one_message(controller: ChatController, argument: str) -> str:
-    place = _positive_number(argument.removeprefix("#"), "history #")
-    messages = await controller.session.messages()
-    if place > len(messages):
-        raise InputError(f"there is no message #{place}; the last is #{len(messages)}")
-    message = messages[place - 1]
-    return f"#{place} {message.role}\n{message_text(message)}"
 
 
 def _positive_number(text: str, name: str) -> int:

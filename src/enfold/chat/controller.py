@@ -64,14 +64,10 @@ class ChatController:
         The message is stored even if no model can answer it.
         """
         await turns.store_question(self.session, text, listen)
-        await self._name(text)
-        return await self.answer(listen)
-
-    async def _name(self, text: str) -> None:
-        """Name a new session after its first message."""
         record = await self.session.record()
         if record.depth == 1 and not record.title:
             await self.session.configure(title=shorten_title(text))
+        return await self.answer(listen)
 
     async def answer(self, listen: Listener) -> Answer:
         """Have the model answer the last user message."""

@@ -260,7 +260,11 @@ def condense(
         return
     if is_bulk(files, out):
         folder = folder_for(files, out, ledger)
-        _many(work, files, folder, ledger).run(jobs, json=json, engine=engine)
+        apart = [path for path in (folder, ledger) if path is not None]
+        found = layout.find_files([Path(file) for file in files], without=apart)
+        places = layout.condense_paths(found, folder, ledger)
+        command = BulkCommand(work, found, places, folder, "Condensing")
+        command.run(jobs, json=json, engine=engine)
         return
     if engine != LOCAL:
         raise ConfigError(f"--engine {engine} is for many files; name a folder with --out")
@@ -303,13 +307,6 @@ async def _prices(profile: str) -> Prices | None:
     """Return the prices of a profile's model; raise `NotFoundError` without such a profile."""
     async with open_engine() as engine:
         return (await engine.profiles.get(profile)).known_prices()
-
-
-def _many(work: CondenseTask, files: Sequence[str], out: Path, ledgers: Path | None) -> BulkCommand:
-    apart = [folder for folder in (out, ledgers) if folder is not None]
-    found = layout.find_files([Path(file) for file in files], without=apart)
-    places = layout.condense_paths(found, out, ledgers)
-    return BulkCommand(work, found, places, out, "Condensing")
 
 
 async def _preset(name: str) -> Preset:

@@ -270,15 +270,14 @@ async def verify_store(
     for problem in found.problems:
         place = "" if problem.session is None else f"session {problem.session}, "
         put(f"{place}{problem.area} {problem.id}: {problem.detail}")
-    counted = ", ".join(
-        (
-            number(found.sessions, "session"),
-            number(found.messages, "message"),
-            number(found.snapshots, "compression"),
-            number(found.edits, "shortened message"),
-            number(found.search_rows, "search row"),
-        )
-    )
+    counts = {
+        "session": found.sessions,
+        "message": found.messages,
+        "compression": found.snapshots,
+        "shortened message": found.edits,
+        "search row": found.search_rows,
+    }
+    counted = ", ".join(number(count, noun) for noun, count in counts.items())
     if found.ok:
         say(f"{counted}: everything is whole.")
     else:

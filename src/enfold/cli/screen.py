@@ -205,12 +205,8 @@ def _width(text: str) -> int:
     """Return the columns on a terminal: 2 for a wide character, 0 for a combining mark."""
     if text.isascii():
         return len(text)
-    return sum(
-        0
-        if unicodedata.category(sign) in _INVISIBLE
-        else 1 + (unicodedata.east_asian_width(sign) in "WF")
-        for sign in text
-    )
+    visible = [sign for sign in text if unicodedata.category(sign) not in _INVISIBLE]
+    return len(visible) + sum(unicodedata.east_asian_width(sign) in "WF" for sign in visible)
 
 
 File: TypeAlias = Annotated[

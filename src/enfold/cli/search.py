@@ -8,9 +8,8 @@ told how to recall, and what.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import App, Parameter
 
@@ -139,24 +138,19 @@ async def hook(*, db: Db = None) -> int:
         given = loads(sys.stdin.buffer.read())
         if not isinstance(given, dict):
             raise InputError("expected the JSON object of a hook on standard input")
-        await _answer(given, db)
+        event, client_session = given.get("hook_event_name"), given.get("session_id")
+        is_start = event == "SessionStart" and given.get("source") in _AFTER
+        if isinstance(client_session, str) and (is_start or event == "PreCompact"):
+            async with open_engine(db) as engine:
+                session = await _stored(engine, client_session, given.get("transcript_path"))
+                if session is not None and is_start:
+                    context = await recall_note(session)
+                    output = {"hookEventName": event, "additionalContext": context}
+                    put_json({"hookSpecificOutput": output})
     except EnfoldError as error:
         complain(str(error))
         return _FAILED
     return 0
-
-
-async def _answer(given: Mapping[str, Any], db: str | None) -> None:
-    event, client_session = given.get("hook_event_name"), given.get("session_id")
-    is_start = event == "SessionStart" and given.get("source") in _AFTER
-    if not isinstance(client_session, str) or not (is_start or event == "PreCompact"):
-        return
-    async with open_engine(db) as engine:
-        session = await _stored(engine, client_session, given.get("transcript_path"))
-        if session is not None and is_start:
-            context = await recall_note(session)
-            output = {"hookEventName": event, "additionalContext": context}
-            put_json({"hookSpecificOutput": output})
 
 
 async def _stored(engine: Engine, client_session: str, log: object) -> Session | None:

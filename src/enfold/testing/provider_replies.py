@@ -45,7 +45,7 @@ def write_chat(reply: Message, facts: ReplyFacts) -> tuple[Any, Events]:
         "total_tokens": facts.input_tokens + facts.output_tokens,
         "prompt_tokens_details": {"cached_tokens": facts.cached_tokens},
     }
-    text = _text(reply)
+    text = "".join(part.text for part in reply.parts if isinstance(part, Text))
     message: dict[str, Any] = {"role": "assistant", "content": text or None}
     if calls:
         message["tool_calls"] = calls
@@ -246,17 +246,13 @@ def write_gemini(reply: Message, facts: ReplyFacts) -> tuple[Any, Events]:
         candidate = {"content": {"role": "model", "parts": shown}, **ending, "index": 0}
         return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": facts.model}
 
-    *first, last = [half for part in parts for half in _half_parts(part)]
+    shown: list[Any] = []
+    for part in parts:
+        halves = _halves(part["text"]) if "text" in part else ()
+        shown += [{**part, "text": half} for half in halves] or [part]
+    *first, last = shown
     events = [*(piece([part]) for part in first), piece([last], finishReason="STOP")]
     return piece(parts, finishReason="STOP"), events
-
-
-def _half_parts(part: Mapping[str, Any]) -> Iterator[Any]:
-    if "text" not in part:
-        yield part
-        return
-    for half in _halves(part["text"]):
-        yield {**part, "text": half}
 
 
 def as_stream(events: Events) -> bytes:
@@ -290,7 +286,3 @@ def _halves(text: str) -> list[str]:
 
 def _calls(reply: Message) -> list[ToolCall]:
     return [part for part in reply.parts if isinstance(part, ToolCall)]
-
-
-def _text(reply: Message) -> str:
-    return "".join(part.text for part in reply.parts if isinstance(part, Text))

@@ -168,7 +168,12 @@ def read(source: TranscriptSource, _dialect: str) -> Iterator[Transcript]:
 
 def _transcript(raw: dict[str, Any]) -> Transcript:
     mapping = object_field(raw, "mapping")
-    tree = _Tree(_parents(mapping))
+    parents: dict[str, str | None] = {}
+    for own, node in mapping.items():
+        with within(f"mapping.{own}"):
+            parent = text_field(as_object(node), "parent", default="")
+        parents[own] = parent if parent in mapping else None  # not in the export: a root
+    tree = _Tree(parents)
     for own in parents_first(tree.parents):
         with within(f"mapping.{own}"):
             tree.add(own, mapping[own])
@@ -184,16 +189,6 @@ def _transcript(raw: dict[str, Any]) -> Transcript:
         format=NAME,
         extras={**about, **notes},
     )
-
-
-def _parents(mapping: Mapping[str, Any]) -> dict[str, str | None]:
-    """Return every node's parent; a node whose parent is not in the export is a root."""
-    parents: dict[str, str | None] = {}
-    for own, node in mapping.items():
-        with within(f"mapping.{own}"):
-            parent = text_field(as_object(node), "parent", default="")
-        parents[own] = parent if parent in mapping else None
-    return parents
 
 
 class _Tree:
@@ -261,10 +256,7 @@ def _joined(entry: TranscriptEntry, message: Message, node: dict[str, Any]) -> T
     """Return the entry with the rest of its result, because a call has one result."""
     match entry.message.parts, message.parts:
         case (ToolResult() as result,), (ToolResult() as more,):
-            whole = replace(
-                result,
-                parts=(*result.parts, *more.parts),
-                is_error=result.is_error or more.is_error,
-            )
+            is_error = result.is_error or more.is_error
+            whole = replace(result, parts=(*result.parts, *more.parts), is_error=is_error)
     nodes = [*entry.extras["nodes"], node]
     return replace(entry, message=replace(entry.message, parts=(whole,)), extras={"nodes": nodes})

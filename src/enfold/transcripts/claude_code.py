@@ -95,7 +95,8 @@ class Thread:
             self._stands_for[uuid] = parent
             return False
         self.latest = event
-        reply = _reply_id(event)
+        given = event["message"].get("id") if event.get("type") == "assistant" else None
+        reply = given if isinstance(given, str) else None  # all events of one reply share it
         if reply in self._replies:
             draft = self._replies[reply]
             self._stands_for[uuid] = draft.id
@@ -162,14 +163,6 @@ def _parse_message(role: str, content: Any) -> Message:
 def _blocks(message: Message) -> list[Any]:
     content = message.extras["content"]
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
-
-
-def _reply_id(event: dict[str, Any]) -> str | None:
-    """Return the id that all events of one reply share."""
-    if event.get("type") != "assistant":
-        return None
-    given = event["message"].get("id")
-    return given if isinstance(given, str) else None
 
 
 NAME = "claude-code"
@@ -245,21 +238,18 @@ class _Session:
         """Yield the conversations, the session first."""
         title, notes = self._title(), self._log.notes
         for agent, thread in (("", self._main), *self._agents.items()):
-            if thread.tip is not None:
-                yield _transcript(thread, agent, title, notes)
-                title, notes = "", {}
-
-
-def _transcript(thread: Thread, agent: str, title: str, notes: dict[str, Any]) -> Transcript:
-    latest = thread.latest
-    session = str(latest.get("sessionId") or latest.get("session_id") or "")
-    about = {key: latest[key] for key in _ABOUT if latest.get(key) is not None}
-    return Transcript(
-        thread.entries,
-        DIALECT,
-        id=f"{session}/{agent}" if agent else session,
-        title=title,
-        tip=thread.tip,
-        format=NAME,
-        extras={"sessionId": session, **about, **thread.notes, **notes},
-    )
+            if thread.tip is None:
+                continue
+            latest = thread.latest
+            session = str(latest.get("sessionId") or latest.get("session_id") or "")
+            about = {key: latest[key] for key in _ABOUT if latest.get(key) is not None}
+            yield Transcript(
+                thread.entries,
+                DIALECT,
+                id=f"{session}/{agent}" if agent else session,
+                title=title,
+                tip=thread.tip,
+                format=NAME,
+                extras={"sessionId": session, **about, **thread.notes, **notes},
+            )
+            title, notes = "", {}

@@ -136,6 +136,7 @@ class _Rollout:
             case {"text": str(text)} if text:
                 system = Message("system", (Text(text),), dialect=DIALECT)
         notes = {"turn_context": self.context, "compactions": self.compactions}
+        noted = {key: value for key, value in notes.items() if value}
         return Transcript(
             tuple(self.entries),
             DIALECT,
@@ -143,9 +144,5 @@ class _Rollout:
             tip=self.tip,
             system=system,
             format=NAME,
-            extras={
-                **self.meta,
-                **{key: value for key, value in notes.items() if value},
-                **self.log.notes,
-            },
+            extras={**self.meta, **noted, **self.log.notes},
         )

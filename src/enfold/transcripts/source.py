@@ -276,9 +276,5 @@ class Log:
     @property
     def notes(self) -> dict[str, Any]:
         """`skipped`: number of events of each kind; `truncated`: place of an incomplete line."""
-        notes: dict[str, Any] = {}
-        if self._skipped:
-            notes["skipped"] = dict(self._skipped)
-        if self._truncated:
-            notes["truncated"] = self._truncated
-        return notes
+        notes = {"skipped": dict(self._skipped), "truncated": self._truncated}
+        return {name: note for name, note in notes.items() if note}

@@ -127,7 +127,19 @@ class ContextBar:
         model = await self.window.engine.models.get(status.model)
         window = (await self.session.settings()).window
         with self._dialogs, shown_dialog("Context") as dialog:
-            _legend(parts_of(status, meter), unstored=self._unstored)
+            parts = parts_of(status, meter)
+            with ui.element("ul").classes("ef-legend"):
+                for name, title in PARTS.items():
+                    with ui.element("li").classes("ef-row"):
+                        dot = ui.element("span").classes(f"ef-dot ef-part-{name}")
+                        dot.props("aria-hidden=true")
+                        ui.label(title).classes("ef-grow")
+                        if name == "system" and self._unstored:
+                            figures.estimate(parts[name], "tokens", CLIENT_ESTIMATE)
+                        elif name == "estimated" and parts[name]:
+                            figures.estimate(parts[name], "tokens", NO_EXACT_COUNT)
+                        else:
+                            figures.count(parts[name], "tokens")
             for sentence in explain(status, meter, model, window, self._unstored):
                 ui.label(sentence).classes("ef-wrap")
             with ui.element("div").classes("ef-row ef-end"):
@@ -216,17 +228,3 @@ def explain(
         f"The conversation has {status.messages:,} messages. “Summarize” shows how many a "
         "compression would change."
     )
-
-
-def _legend(parts: Mapping[str, int], *, unstored: int) -> None:
-    with ui.element("ul").classes("ef-legend"):
-        for name, title in PARTS.items():
-            with ui.element("li").classes("ef-row"):
-                ui.element("span").classes(f"ef-dot ef-part-{name}").props("aria-hidden=true")
-                ui.label(title).classes("ef-grow")
-                if name == "system" and unstored:
-                    figures.estimate(parts[name], "tokens", CLIENT_ESTIMATE)
-                elif name == "estimated" and parts[name]:
-                    figures.estimate(parts[name], "tokens", NO_EXACT_COUNT)
-                else:
-                    figures.count(parts[name], "tokens")

@@ -78,7 +78,15 @@ async def history(window: Window, session: str) -> None:
     current = await _branch(here, branches)
     pins = Pins(window, here)
     async with frame(window, "Full history", session=session) as framed:
-        _warning(session, await window.title(found))
+        with ui.element("section").classes("ef-past").props('aria-label="About this page"'):
+            ui.icon("history").classes("ef-notice-icon").props('aria-hidden="true"')
+            with ui.element("div").classes("ef-grow"):
+                ui.label("Full history, not the active context").classes("ef-notice-title")
+                ui.label(await window.title(found)).classes("ef-wrap").props("dir=auto")
+                ui.label(
+                    "All messages, unchanged. The model receives a summary of the summarized ones."
+                ).classes("ef-soft ef-small")
+            ui.link("Back to conversation", path_of(session))
         if current is None:
             with ui.element("div").classes("ef-empty"):
                 ui.label("No messages yet.")
@@ -91,18 +99,6 @@ async def history(window: Window, session: str) -> None:
         await _page(window, here, query, current.depth, pins)
         # Finding what stays reads the whole view: the buttons are marked after the page is shown.
         ui.timer(0.01, pins.load, once=True)
-
-
-def _warning(session: str, title: str) -> None:
-    with ui.element("section").classes("ef-past").props('aria-label="About this page"'):
-        ui.icon("history").classes("ef-notice-icon").props('aria-hidden="true"')
-        with ui.element("div").classes("ef-grow"):
-            ui.label("Full history, not the active context").classes("ef-notice-title")
-            ui.label(title).classes("ef-wrap").props("dir=auto")
-            ui.label(
-                "All messages, unchanged. The model receives a summary of the summarized ones."
-            ).classes("ef-soft ef-small")
-        ui.link("Back to conversation", path_of(session))
 
 
 async def _search(session: Session, query: HistoryQuery) -> None:

@@ -164,8 +164,7 @@ class SetupPage:
         try:
             config = await profiles.discover(name)
         except GatewayError:
-            profile = await profiles.get(name)
-            config = await self.window.engine.models.get(profile.id)
+            config = await self.window.engine.models.get((await profiles.get(name)).id)
         if config.source != "default":
             return
         window = await ask_for_window(config.model, config.max_input + config.max_output)

@@ -202,13 +202,6 @@ class TokenBar(Static):
 
     meter: reactive[Meter | None] = reactive(None)
 
-    def __init__(self) -> None:
-        super().__init__(id="tokens")
-
-    def watch_meter(self) -> None:
-        """Redraw with the new figures."""
-        self.refresh()
-
     def render(self) -> Content:
         """Draw the bar with its percentage, and the figures below it."""
         meter = self.meter
@@ -263,7 +256,7 @@ class ChatApp(App[None]):
         yield Static(id="title", markup=False)
         yield VerticalScroll(id="log", can_focus=False)
         yield ActivityLine()
-        yield TokenBar()
+        yield TokenBar(id="tokens")
         yield PromptInput()
 
     async def on_mount(self) -> None:

@@ -19,7 +19,7 @@ from enfold.engine.state import message_of
 from enfold.engine.turns import unanswered
 from enfold.errors import ConfigError, EnfoldError, NotFoundError
 from enfold.messages import Message, Text, text_of
-from enfold.records import ROOT, Edit, SessionRecord, Snapshot, StoredMessage
+from enfold.records import ROOT, Edit, Snapshot, StoredMessage
 from enfold.sample import SESSIONS
 from enfold.text.sentences import shorten_title
 from enfold.ui.chat.details import TITLE as DETAILS_TITLE
@@ -343,7 +343,11 @@ class ChatPage:
             await self._session.append(text.strip())
         self._compression.clear_problem()
         await self.refresh()
-        await self._name(text)
+        record = await self._session.record()
+        if record.depth == 1 and record.title in {"", NEW_TITLE}:
+            title = shorten_title(text)
+            await self._session.configure(title=title)
+            await self._show_title(title)
         await self._answer()
         return True
 
@@ -371,15 +375,6 @@ class ChatPage:
         if await self._answering.has_profiles():
             text = "Your last message is stored and has no answer yet."
             self._compression.show_problem("No answer.", text, {"Retry": self._answer})
-
-    async def _name(self, text: str) -> None:
-        """Name a new conversation after its first message."""
-        record = await self._session.record()
-        if record.depth != 1 or record.title not in {"", NEW_TITLE}:
-            return
-        title = shorten_title(text)
-        await self._session.configure(title=title)
-        await self._show_title(title)
 
     async def _show_title(self, title: str) -> None:
         self._framed.title.set_text(title)
@@ -472,7 +467,10 @@ async def chat(window: Window, session: str | None = None) -> None:
     if session is None and await _is_first_run(window):
         await setup(window)
         return
-    record = await _record(window, session)
+    if session is None:
+        record = next(iter(await window.sessions(1)), None)
+    else:
+        record = await (await window.session(session)).record()
     title = "Chat" if record is None else record.title or record.id
     shown = None if record is None else record.id
     async with frame(window, title, session=shown, narrow=False) as framed:
@@ -510,9 +508,3 @@ async def _is_first_run(window: Window) -> bool:
         return False
     newest = await window.sessions(len(SESSIONS) + 1)
     return all(each.id in SESSIONS for each in newest)
-
-
-async def _record(window: Window, session: str | None) -> SessionRecord | None:
-    if session is not None:
-        return await (await window.session(session)).record()
-    return next(iter(await window.sessions(1)), None)

@@ -50,7 +50,10 @@ def show_comparison(found: Comparison) -> None:
     with ui.element("div").classes("ef-compare"):
         for name in ("Before", "After"):
             ui.label(name).classes("ef-compare-head").props("role=heading aria-level=2")
-        rows = tuple(_rows(found))
+        rows: list[MessageRun] = []
+        for run in found.stretches:  # an edited message has a row of its own
+            is_edited = run.change == "edited"
+            rows += [MessageRun("edited", (e,)) for e in run.pairs] if is_edited else [run]
         first = next((row for row in rows if row.change == "summarized"), None)
 
         def show(row: MessageRun) -> None:
@@ -66,15 +69,6 @@ def show_comparison(found: Comparison) -> None:
                 _show_summary("Summary, unchanged", found.summary_after)
         # display: contents, so that the rows use the two columns of the grid.
         paged_list(rows, show, at_once=_AT_ONCE, classes="ef-contents")
-
-
-def _rows(found: Comparison) -> Iterator[MessageRun]:
-    """Yield the rows: an edited message has a row of its own."""
-    for run in found.stretches:
-        if run.change == "edited":
-            yield from (MessageRun("edited", (pair,)) for pair in run.pairs)
-        else:
-            yield run
 
 
 @contextmanager
@@ -189,22 +183,17 @@ _RECEIPTS_AT_ONCE = 100
 """Items of a group shown at once."""
 
 
-def _inventions(receipt: Receipt) -> None:
-    """Show the items of the summary that its input does not have."""
-    with ui.element("section").classes("ef-stack").props("aria-label='Not in the input'"):
-        found = number(len(receipt.invented), "item")
-        ui.label(f"The summary has {found} that the summarized messages do not have:")
-        with ui.element("ul").classes("ef-items"):
-            for kind, item in receipt.invented:
-                with ui.element("li").classes("ef-wrap"):
-                    label = ui.label(storable(item)).classes("ef-item ef-item-lost")
-                    label.props("dir=auto").props["title"] = f"{kind}, not in the input"
-
-
 def show_receipt(session: str, receipt: Receipt) -> None:
     """Show a receipt: inventions, counts, then every item by class, with search."""
     if receipt.invented:
-        _inventions(receipt)
+        with ui.element("section").classes("ef-stack").props("aria-label='Not in the input'"):
+            invented = number(len(receipt.invented), "item")
+            ui.label(f"The summary has {invented} that the summarized messages do not have:")
+            with ui.element("ul").classes("ef-items"):
+                for kind, item in receipt.invented:
+                    with ui.element("li").classes("ef-wrap"):
+                        label = ui.label(storable(item)).classes("ef-item ef-item-lost")
+                        label.props("dir=auto").props["title"] = f"{kind}, not in the input"
     if not receipt.total.total:
         empty_state("receipt_long", "No exact items left the view: no path, number, name or date.")
         return

@@ -21,35 +21,24 @@ from enfold.ui import figures
 from enfold.ui.forms import ConfigForm
 from enfold.ui.widgets import Cell, author_text, facts, notice, table, titled_dialog
 
+_optional = partial(described, default=None, unset="as set")
+
 
 class RunOptions(DescribedModel):
     """The options of one compression; the settings apply to those that are unset."""
 
-    keep_tokens: int | None = described(
-        "Recent tokens kept",
-        "Number of recent tokens kept verbatim.",
-        default=None,
-        ge=0,
-        unit="tokens",
-        unset="as set",
+    keep_tokens: int | None = _optional(
+        "Recent tokens kept", "Number of recent tokens kept verbatim.", ge=0, unit="tokens"
     )
-    keep_messages: int | None = described(
+    keep_messages: int | None = _optional(
         "Recent messages kept",
         "Number of recent messages kept verbatim, in place of a number of tokens.",
-        default=None,
         ge=0,
         unit="messages",
-        unset="as set",
     )
-    strategy: str | None = described(
-        "Strategy", "The strategy that condenses.", default=None, unset="as set"
-    )
-    style: Style | None = described(
-        "Summary style", "The form of the summary.", default=None, unset="as set"
-    )
-    prompt: str | None = described(
-        "Prompt", "Replaces the prompt of this summary.", default=None, unset="as set"
-    )
+    strategy: str | None = _optional("Strategy", "The strategy that condenses.")
+    style: Style | None = _optional("Summary style", "The form of the summary.")
+    prompt: str | None = _optional("Prompt", "Replaces the prompt of this summary.")
 
 
 def find_faults(options: Mapping[str, Any]) -> tuple[Fault, ...]:

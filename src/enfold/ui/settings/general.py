@@ -53,7 +53,16 @@ class SettingRow:
                 ui.label(about.title).classes("st-title").tooltip(f"Setting: {about.name}")
                 ui.label(help_text(about)).classes("ef-soft ef-small")
             with ui.element("div").classes("st-control"):
-                self._control = labelled(self._make(choices), about.title)
+                values = {**({_UNSET: f"Not set: {about.unset}"} if about.unset else {}), **choices}
+                listed = values if choices else None
+                field = draw_field(about, None, choices=listed, label=False)
+                if about.kind in {"flag", "choice"}:
+                    field.on_value_change(self._store)
+                else:
+                    field.validation = self._fault
+                    field.props("hide-bottom-space")
+                    field.on("keydown.enter", self._store).on("blur", self._store)
+                self._control = labelled(field, about.title)
                 with ui.element("div").classes("ef-row-tight"):
                     self._source = ui.label().classes("st-source")
                     self._reset = icon_button("undo", f"Reset {about.title}", self._unset)
@@ -74,16 +83,6 @@ class SettingRow:
         is_set_here = source == scope.level
         self._source.classes(replace="st-source st-own" if is_set_here else "st-source")
         self._reset.set_visibility(is_set_here and scope.may_change)
-
-    def _make(self, choices: Mapping[str, str]) -> Any:
-        about = self.about
-        values = {**({_UNSET: f"Not set: {about.unset}"} if about.unset else {}), **choices}
-        field = draw_field(about, None, choices=values if choices else None, label=False)
-        if about.kind in {"flag", "choice"}:
-            return field.on_value_change(self._store)
-        field.validation = self._fault
-        field.props("hide-bottom-space").on("keydown.enter", self._store)
-        return field.on("blur", self._store)
 
     def _fault(self, value: Any) -> str | None:
         """Return the error in a value; None if it is valid."""
@@ -107,20 +106,6 @@ class SettingRow:
         if self._scope is not None:
             await self._scope.set(self.about.name, None)
             await self._changed()
-
-
-async def _show_threshold(place: ui.element, scope: Scope) -> None:
-    """Show the threshold of a scope with an explanation."""
-    found = await scope.threshold()
-    place.clear()
-    with place:
-        with ui.element("div").classes("ef-row"):
-            ui.label("Effective threshold").classes("st-title")
-            figures.count(found.tokens, "tokens").classes("st-big")
-            ui.label(f"from: {SOURCES[found.source]}").classes("st-source st-own")
-        ui.label(_explain_threshold(found)).classes("ef-small ef-wrap")
-        if found.note:
-            ui.label(found.note).classes("ef-small ef-warm ef-wrap")
 
 
 def _explain_threshold(found: EffectiveThreshold) -> str:
@@ -223,7 +208,16 @@ class GeneralSection(ScopedSection):
         for group in self._groups:
             for row in group.rows:
                 row.show(self._scope, settings)
-        await _show_threshold(self._threshold, self._scope)
+        found = await self._scope.threshold()
+        self._threshold.clear()
+        with self._threshold:
+            with ui.element("div").classes("ef-row"):
+                ui.label("Effective threshold").classes("st-title")
+                figures.count(found.tokens, "tokens").classes("st-big")
+                ui.label(f"from: {SOURCES[found.source]}").classes("st-source st-own")
+            ui.label(_explain_threshold(found)).classes("ef-small ef-wrap")
+            if found.note:
+                ui.label(found.note).classes("ef-small ef-warm ef-wrap")
 
     def _search(self) -> None:
         query = (self._query.value or "").strip()

@@ -35,7 +35,13 @@ class PresetsSection(ScopedSection):
         with card("Presets", about):
             self._list = labelled(ui.element("div").classes("st-choices"), "Presets")
         self._save_card()
-        self._import_card()
+        with card("Import preset", "A file written by Export. Unknown fields are refused."):
+            limit = _LARGEST_FILE
+            self._upload = ui.upload(auto_upload=True, max_file_size=limit, on_upload=self._import)
+            self._upload.props("accept=.json")
+            choose = file_button(self._upload, "Choose a file")
+            choose.set_enabled(self._window.visitor.is_owner)
+            self._imported = ui.element("div").props("role=status")
 
     async def _refresh(self) -> None:
         found = await self._window.engine.presets.all()
@@ -116,16 +122,6 @@ class PresetsSection(ScopedSection):
             await self._refresh()
 
         button.on_click(save)
-
-    def _import_card(self) -> None:
-        with card("Import preset", "A file written by Export. Unknown fields are refused."):
-            self._upload = ui.upload(
-                auto_upload=True, max_file_size=_LARGEST_FILE, on_upload=self._import
-            )
-            self._upload.props("accept=.json")
-            choose = file_button(self._upload, "Choose a file")
-            choose.set_enabled(self._window.visitor.is_owner)
-            self._imported = ui.element("div").props("role=status")
 
     async def _import(self, event: UploadEventArguments) -> None:
         self._upload.reset()

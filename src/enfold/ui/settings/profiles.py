@@ -33,6 +33,8 @@ from enfold.ui.window import Window
 
 Result = TypeVar("Result")
 
+_optional = partial(described, default=None)
+
 
 class KeyFields(DescribedModel):
     """The source of a profile's key, as the dialog asks for it."""
@@ -50,22 +52,17 @@ class KeyFields(DescribedModel):
             "memory": "Memory, until the server stops",
         },
     )
-    env: str | None = described(
+    env: str | None = _optional(
         "Variable name",
         "The environment variable of the server that has the key.",
-        default=None,
         shown_if={"source": ["env"]},
     )
-    file: str | None = described(
-        "File path",
-        "The file on the server that has the key.",
-        default=None,
-        shown_if={"source": ["file"]},
+    file: str | None = _optional(
+        "File path", "The file on the server that has the key.", shown_if={"source": ["file"]}
     )
-    secret: str | None = described(
+    secret: str | None = _optional(
         "Key",
         "It is never shown again. If empty, the key that is in use stays.",
-        default=None,
         shown_if={"source": ["stored", "config", "memory"]},
     )
     is_tested: bool = described(

@@ -254,10 +254,6 @@ class StrategySection(ScopedSection):
         with self._choices:
             for name in contract.names():
                 self._choice(name, settings)
-        self._show_source(settings)
-        await self._show_form(settings)
-
-    def _show_source(self, settings: Settings) -> None:
         self._source.clear()
         source = settings.sources["strategy"]
         with self._source:
@@ -271,6 +267,7 @@ class StrategySection(ScopedSection):
             if source == self._scope.level and self._scope.may_change:
                 reset = named_button("Reset", "Reset strategy", partial(self._use, None))
                 reset.set_icon("undo")
+        await self._show_form(settings)
 
     def _choice(self, name: str, settings: Settings) -> None:
         in_use, edited = settings.strategy == name, self._edited == name
