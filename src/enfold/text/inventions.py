@@ -214,12 +214,13 @@ class SourceText:
 
     @cached_property
     def _squashed(self) -> tuple[str, ...]:
-        """The lines with only the letters and digits of tokens, and of the parts of tokens."""
-        return tuple(
-            text.translate(_WITHOUT_INNER_MARKS) if text.isascii() else _INNER_MARKS.sub("", text)
-            for lines in self._lines
-            for text in (lines, _with_spaces(lines, _PART_BORDERS))
-        )
+        """The lines with only the letters and digits of tokens."""
+        return tuple(map(_without_marks, self._lines))
+
+    @cached_property
+    def _squashed_parts(self) -> tuple[str, ...]:
+        """The lines with only the letters and digits of the parts of tokens."""
+        return tuple(_without_marks(_with_spaces(each, _PART_BORDERS)) for each in self._lines)
 
     @cached_property
     def _has_bare_marks(self) -> bool:
@@ -273,7 +274,7 @@ class SourceText:
 
     def _finds_form(self, kind: ItemClass, item: str) -> bool:
         lower = item.lower()
-        if self._has_literally(lower) or _has_token(self._lower, lower):
+        if lower in self._lower and (self._has_literally(lower) or _has_token(self._lower, lower)):
             return True
         if kind == "number":
             return self._has_number(item)
@@ -375,7 +376,11 @@ class SourceText:
         squashed = _SQUASHED.sub("", lower)
         if not squashed:
             return self._has_bare_marks
-        return any(_has_between_borders(text, squashed) for text in self._squashed)
+        if not any(squashed in text for text in self._squashed):
+            return False  # a part of a token has none either
+        return any(_has_between_borders(text, squashed) for text in self._squashed) or any(
+            _has_between_borders(text, squashed) for text in self._squashed_parts
+        )
 
     def has_language_of(self, words: list[str]) -> bool:
         """Return True if most of these words occur in the source, so that nothing is translated."""
@@ -595,6 +600,13 @@ def _is_border(before: str, after: str) -> bool:
 
 def _parts_of(token: str) -> list[str]:
     return [part for part in re.split(f"[{_PART_BORDERS}]", token) if part]
+
+
+def _without_marks(text: str) -> str:
+    """Return a text with only the letters and digits of its tokens."""
+    if text.isascii():
+        return text.translate(_WITHOUT_INNER_MARKS)
+    return _INNER_MARKS.sub("", text)
 
 
 def _with_spaces(text: str, marks: str) -> str:

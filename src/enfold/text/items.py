@@ -250,8 +250,9 @@ def _parsed(text: str) -> Any:
 
 
 def _has_json_edges(text: str) -> bool:
-    bare = text.strip()
-    return (bare[:1], bare[-1:]) in _JSON_EDGES
+    if text[:1].isspace() or text[-1:].isspace():  # else stripping it would make a copy
+        text = text.strip()
+    return (text[:1], text[-1:]) in _JSON_EDGES
 
 
 _WITHOUT_TEXT = frozenset({int, float, bool, NoneType})
