@@ -283,6 +283,8 @@ class Condensation:
 
     def references(self, plan: Plan) -> tuple[ContentReference, ...]:
         """Return the references of shortened texts to those that show their content."""
+        if not self.edits:
+            return ()
         calls = {
             part.id: part
             for message in plan.messages
@@ -438,9 +440,11 @@ def _has_one_summary_with_text(_plan: Plan, answer: Condensation) -> str:
 def _summarizes_only_the_middle(plan: Plan, answer: Condensation) -> str:
     if answer.summary is None:
         return ""
-    touched = set(answer.summary.indexes).difference(plan.summarized)
+    indexes = answer.summary.indexes
+    # Nearly all summaries replace exactly what the plan says.
+    touched = set() if indexes == plan.summarized else set(indexes).difference(plan.summarized)
     last = last_user_message(plan.messages)
-    if last is not None and last in answer.summary.indexes:
+    if last is not None and last in indexes:
         touched.add(last)
     return f"message {min(touched)} is protected and was summarized" if touched else ""
 

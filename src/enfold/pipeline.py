@@ -427,7 +427,7 @@ def _with_split(
     """Return the plan for a division, with the summary's limit and the largest expected size."""
     indexes = frozenset(each.index for each in standing.messages)
     divided = replace(divided, kept=divided.kept | indexes)
-    middle = set(divided.middle)
+    middle = divided.middle
     words = {each.index for each in standing.messages if each.why in {"rule", "words"}}
     excerpts = {
         each.index: EditedMessage(each.index, each.excerpt, each.tokens)
@@ -442,7 +442,7 @@ def _with_split(
         excerpts={} if has_nothing_new else excerpts,
         quotes={index: text for index, text in standing.quotes.items() if index in middle},
         # Words of people follow the summary, which tells what became of them.
-        summary_at=next((i for i in divided.middle if i in words or i not in divided.kept), 0),
+        summary_at=next((i for i in middle if i in words or i not in divided.kept), 0),
         standing_tokens=standing.instruction_tokens,
         rules_left_out=standing.left_out,
         tail_start=divided.cut,

@@ -133,7 +133,7 @@ _MIN_SAME_LETTERS = 0.4
 
 _BLOCK = 1 << 16
 """Characters of the texts that are searched at once."""
-_MOST_BLOCKS = 128
+_MOST_BLOCKS = 32
 """Blocks that are kept in memory, to be searched again."""
 
 
