@@ -14,10 +14,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from enfold.server import App
 from enfold.server.bodies import Bodies
 from enfold.server.connections import (
+    WHOLE_ANSWER,
     Joined,
     PatientProtocol,
     call_on_disconnect,
     is_whole,
+    takes_whole_answer,
 )
 from enfold.server.metrics import Metrics
 from enfold.server.request_log import Tracing
@@ -31,8 +33,15 @@ class Impatient(PatientProtocol):
 
 
 @asynccontextmanager
-async def listening(asgi: ASGIApp, app: App) -> AsyncIterator[int]:
-    config = uvicorn.Config(asgi, port=0, http=Impatient, lifespan="off", log_config=None)
+async def listening(asgi: ASGIApp, app: App, *, keep_alive: int = 5) -> AsyncIterator[int]:
+    config = uvicorn.Config(
+        asgi,
+        port=0,
+        http=Impatient,
+        lifespan="off",
+        log_config=None,
+        timeout_keep_alive=keep_alive,
+    )
     begun = asyncio.Event()
     server = Server(config, app, begun.set)
     task = asyncio.create_task(server._serve())
@@ -76,6 +85,17 @@ async def test_a_connection_that_is_kept_answers_again(port: int) -> None:
         assert b"200 OK" in await reader.readuntil(b"}")
         await asyncio.sleep(0.5)
     writer.close()
+
+
+async def test_a_connection_that_stays_idle_is_closed(app: App) -> None:
+    async with listening(app.asgi, app, keep_alive=1) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for _ in range(3):
+            writer.write(HEAD + b"\r\n")
+            assert b"200 OK" in await reader.readuntil(b"}")
+            await asyncio.sleep(0.6)
+        assert await asyncio.wait_for(reader.read(), 30) == b""
+        writer.close()
 
 
 async def echo(scope: Scope, receive: Receive, send: Send) -> None:
@@ -175,6 +195,81 @@ async def test_a_client_that_leaves_stops_its_request_only(app: App) -> None:
             await writer.wait_closed()
         await asyncio.wait_for(left.wait(), 30)
     assert calls == ["/waiting"]
+
+
+def whole(body: bytes, *headers: tuple[bytes, bytes]) -> ASGIApp:
+    """Return an application that answers with one message."""
+
+    async def asgi(scope: Scope, receive: Receive, send: Send) -> None:
+        while (await receive())["more_body"]:
+            pass
+        assert takes_whole_answer(scope, 200)
+        message = {"type": WHOLE_ANSWER, "status": 200, "headers": list(headers), "body": body}
+        await send(message)
+
+    return asgi
+
+
+REQUEST = b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\n%s\r\n{}"
+
+
+async def test_a_whole_answer_has_its_length_and_keeps_the_connection(app: App) -> None:
+    async with listening(whole(b"ok", (b"X-Name", b"value")), app) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for _ in range(2):
+            writer.write(REQUEST % b"")
+            head = await reader.readuntil(b"\r\n\r\n")
+            assert head.startswith(b"HTTP/1.1 200 OK\r\n")
+            assert b"\r\nx-name: value\r\n" in head
+            assert b"\r\ncontent-length: 2\r\n" in head
+            assert b"connection: close" not in head
+            assert await reader.readexactly(2) == b"ok"
+        writer.close()
+
+
+async def test_whole_answers_to_pipelined_requests_come_in_their_order(app: App) -> None:
+    async with listening(whole(b"ok"), app) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(REQUEST % b"" * 2 + REQUEST % b"connection: close\r\n")
+        answers = await reader.read()
+        assert answers.count(b"HTTP/1.1 200 OK") == answers.count(b"\r\n\r\nok") == 3
+        assert answers.count(b"connection: close") == 1
+        writer.close()
+
+
+@pytest.mark.parametrize(
+    "header",
+    [(b"x-name", b"a\r\nx-other: b"), (b"x-name", b"a\nb"), (b"x-name", b"\0"), (b"x name", b"a")],
+    ids=["another line", "line feed", "zero", "space in the name"],
+)
+async def test_a_whole_answer_with_an_invalid_header_is_an_error(
+    app: App, header: tuple[bytes, bytes]
+) -> None:
+    async with listening(whole(b"ok", header), app) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(REQUEST % b"")
+        answer = await reader.read()
+        assert answer.startswith(b"HTTP/1.1 500 ")
+        assert b"x-other" not in answer
+        writer.close()
+
+
+async def test_a_client_that_waits_for_it_is_told_to_continue(app: App) -> None:
+    async with listening(whole(b"ok"), app) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        request = REQUEST % b"expect: 100-Continue\r\n"
+        writer.write(request[:-2])
+        assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 100 Continue")
+        writer.write(request[-2:])
+        assert b"200 OK" in await reader.readuntil(b"ok")
+        writer.close()
+
+
+@pytest.mark.parametrize(("method", "status"), [("HEAD", 200), ("POST", 204), ("POST", 304)])
+def test_an_answer_without_a_body_is_not_sent_as_one(method: str, status: int) -> None:
+    scope = {"method": method, "extensions": {WHOLE_ANSWER: {}}}
+    assert not takes_whole_answer(scope, status)
+    assert not takes_whole_answer({"method": "POST"}, 200)
 
 
 async def test_writes_of_one_step_are_joined() -> None:

@@ -369,10 +369,7 @@ _NO_CREDENTIALS = _Credentials(None, None, "")
 def _take_credentials(scope: Scope) -> _Credentials:
     """Remove the credentials from the request and return them."""
     path: str = scope["path"]
-    if (
-        not path.startswith((_PATH, *OWN))
-        and _CREDENTIAL_HEADERS.isdisjoint(first_headers(scope))
-    ):
+    if not path.startswith((_PATH, *OWN)) and _CREDENTIAL_HEADERS.isdisjoint(first_headers(scope)):
         return _NO_CREDENTIALS
     token, cookie, namespace = _take_path_token(scope), None, ""
     path = scope["path"]

@@ -95,7 +95,7 @@ def _line_start(name: bytes) -> bytes:
 class Exchange(RequestResponseCycle):
     """A request and its answer, which may come as one message."""
 
-    transport: Joined
+    transport: Any  # a `Joined`
 
     async def send(self, message: Message) -> None:  # type: ignore[override]
         """Send a part of the answer, or all of it."""
@@ -199,6 +199,8 @@ class Joined:
 class PatientProtocol(HttpToolsProtocol):
     """The web server's protocol with limits of request headers."""
 
+    cycle: Any  # an `Exchange`; None before the first request
+    scope: Any
     head_seconds = HEAD_SECONDS
     _clock: asyncio.TimerHandle | None = None
     """Closes the connection. One timer serves all its waits."""
@@ -217,7 +219,7 @@ class PatientProtocol(HttpToolsProtocol):
     def connection_made(self, transport: Any) -> None:
         """Start the time limit of a new connection."""
         self._joined = Joined(transport, self.loop, self._has_more)
-        super().connection_made(self._joined)
+        super().connection_made(self._joined)  # type: ignore[arg-type]
         self._close_after(self.head_seconds)
 
     def data_received(self, data: bytes) -> None:
@@ -334,7 +336,7 @@ class PatientProtocol(HttpToolsProtocol):
         try:
             await cycle.run_asgi(app)
         finally:
-            self.tasks.discard(asyncio.current_task())  # type: ignore[arg-type]
+            self.tasks.discard(asyncio.current_task())
 
     def _refuse_head(self) -> None:
         self._stop_waiting()

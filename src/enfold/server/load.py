@@ -79,6 +79,8 @@ class LoadGuard:
         self._app = app
         self.limits = limits or LoadLimits()
         """The limits of this server."""
+        self._most = self.limits.requests + self.limits.waiting
+        self._most_of_caller = self.limits.caller_requests + self.limits.caller_waiting
         self._requests: dict[bytes | str, int] = {}
         """Requests of each caller, waiting ones included."""
         self._all_requests = 0
@@ -102,12 +104,9 @@ class LoadGuard:
         if scope["type"] != "http" or scope["path"] in ALWAYS_ANSWERED:
             await self._app(scope, receive, send)
             return
-        limits, requests, key = self.limits, self._requests, _key(scope)
+        requests, key = self._requests, _key(scope)
         count = requests.get(key, 0)
-        if (
-            count >= limits.caller_requests + limits.caller_waiting
-            or self._all_requests >= limits.requests + limits.waiting
-        ):
+        if count >= self._most_of_caller or self._all_requests >= self._most:
             raise _overload("too many requests are in progress")
         requests[key] = count + 1
         self._all_requests += 1
@@ -115,8 +114,8 @@ class LoadGuard:
             await self._answer_in_turn(key, scope, receive, send)
         finally:
             self._all_requests -= 1
-            requests[key] -= 1
-            if not requests[key]:
+            requests[key] = count = requests[key] - 1
+            if not count:
                 del requests[key]
                 self._callers_places.pop(key, None)
 
@@ -127,10 +126,10 @@ class LoadGuard:
         own = self._callers_places.get(key)
         if own is None:
             own = self._callers_places[key] = _FairSemaphore(self.limits.caller_requests)
-        if own.is_free and self._places.is_free:
-            own.take_free()
-            self._places.take_free()
-        else:
+        if not own.take_free():
+            await self._take(key, own)
+        elif not self._places.take_free():
+            own.give_back()
             await self._take(key, own)
         scope["state"]["load"] = load = RequestLoad(self, key)
 
@@ -294,6 +293,9 @@ class _FairSemaphore:
 
     def give_back(self) -> None:
         """Give the place to the next in line."""
+        if not (self._new or self._round):
+            self._free += 1
+            return
         while callers := self._new or self._round:
             key = next(iter(callers))
             places = callers.pop(key)

@@ -41,6 +41,41 @@ class Durations:
         self.total += seconds
 
 
+@dataclass(slots=True)
+class _Replies:
+    """The proxied calls of one provider."""
+
+    priced: int = 0
+    unpriced: int = 0
+    dollars: float = 0.0
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+
+    def add(self, event: UsageEvent) -> None:
+        """Add a call."""
+        if event.cost is None:
+            self.unpriced += 1
+        else:
+            self.priced += 1
+            self.dollars += event.cost
+        self.input_tokens += event.input_tokens or 0
+        self.cached_tokens += event.cached_tokens or 0
+        self.output_tokens += event.output_tokens or 0
+
+    def counts(self) -> Iterator[tuple[tuple[str, str], int]]:
+        """Yield the number of calls, by a label for those with a known cost and for the others."""
+        for label, count in (("known", self.priced), ("unknown", self.unpriced)):
+            if count:
+                yield ("cost", label), count
+
+    def tokens(self) -> Iterator[tuple[tuple[str, str], int]]:
+        """Yield the tokens, by a label for their kind."""
+        yield ("kind", "input"), self.input_tokens
+        yield ("kind", "cached"), self.cached_tokens
+        yield ("kind", "output"), self.output_tokens
+
+
 class Metrics:
     """Counters of one process."""
 
@@ -56,9 +91,8 @@ class Metrics:
         self._freed = 0
         self._condensed: dict[Labels, float] = defaultdict(int)
         self._condensing_dollars = 0.0
-        self._replies: dict[Labels, float] = defaultdict(int)
-        self._tokens: dict[Labels, float] = defaultdict(int)
-        self._dollars: dict[Labels, float] = defaultdict(float)
+        self._replies: dict[str, _Replies] = {}
+        """By provider."""
         self._warnings: dict[Labels, int] = defaultdict(int)
         self.cache_sizes: Callable[[], Mapping[str, int]] = dict
         """Returns the number of entries of each cache by name."""
@@ -93,16 +127,11 @@ class Metrics:
 
     def used(self, event: UsageEvent) -> None:
         """Count a proxied call by provider. Callers choose the model, so it is no label."""
-        provider = ("provider", (event.model or "").partition(":")[0])
-        priced = ("cost", "unknown" if event.cost is None else "known")
-        self._replies[provider, priced] += 1
-        self._dollars[(provider,)] += event.cost or 0.0
-        for kind, tokens in (
-            ("input", event.input_tokens),
-            ("cached", event.cached_tokens),
-            ("output", event.output_tokens),
-        ):
-            self._tokens[provider, ("kind", kind)] += tokens or 0
+        name = (event.model or "").partition(":")[0]
+        replies = self._replies.get(name)
+        if replies is None:
+            replies = self._replies[name] = _Replies()
+        replies.add(event)
 
     def write(self, gauges: Iterable[tuple[str, str, float]] = ()) -> str:
         """Return all metrics as text; `gauges` are name, explanation and current value."""
@@ -113,6 +142,14 @@ class Metrics:
         seconds: dict[Labels, Durations] = {
             (("route", route),): each for route, each in self._seconds.items()
         }
+        replies: dict[Labels, float] = {}
+        tokens: dict[Labels, float] = {}
+        dollars: dict[Labels, float] = {}
+        for name, calls in self._replies.items():
+            provider = ("provider", name)
+            replies |= {(provider, label): count for label, count in calls.counts()}
+            tokens |= {(provider, label): count for label, count in calls.tokens()}
+            dollars[(provider,)] = calls.dollars
         lines = [
             *_counter("enfold_requests_total", "Requests answered.", requests),
             *_histogram("enfold_request_seconds", "Time to answer a request.", seconds),
@@ -133,12 +170,12 @@ class Metrics:
                 "Known costs of finished compressions.",
                 {(): self._condensing_dollars},
             ),
-            *_counter("enfold_replies_total", "Proxied calls with an answer.", self._replies),
-            *_counter("enfold_reply_tokens_total", "Tokens of proxied calls.", self._tokens),
+            *_counter("enfold_replies_total", "Proxied calls with an answer.", replies),
+            *_counter("enfold_reply_tokens_total", "Tokens of proxied calls.", tokens),
             *_counter(
                 "enfold_reply_dollars_total",
                 "Known costs of proxied calls.",
-                self._dollars,
+                dollars,
             ),
             *_counter("enfold_warnings_total", "Warnings that clients got.", self._warnings),
             *_labelled_gauge(

@@ -159,10 +159,9 @@ class _Request:
     def log(self, route: str, seconds: float) -> None:
         """Write the log line."""
         caller: Caller | None = self.scope["state"].get("caller")
-        handlers = _log.handlers or _all_logs.handlers
         # Every request writes such a line, and a log record takes longer than the rest of it.
-        is_direct = len(handlers) == 1 and isinstance(handlers[0], _StandardError)
-        fields = _line(time(), "info", _log.name, _REQUEST) if is_direct else {}
+        direct = _direct_handler()
+        fields = {} if direct is None else _line(time(), "info", _log.name, _REQUEST)
         fields["method"] = self.scope["method"]
         fields["route"] = route
         fields["status"] = self.status or None
@@ -170,10 +169,17 @@ class _Request:
         fields["caller"] = caller.name if caller is not None else None
         if self._proxied:
             fields |= self._proxied
-        if is_direct:
-            handlers[0].write_line(fields)
-        else:
+        if direct is None:
             _log.info(_REQUEST, extra=fields)
+        else:
+            direct.write_line(fields)
+
+
+def _direct_handler() -> _StandardError | None:
+    """Return the handler that writes lines without a record, if it is the only one."""
+    handlers = _log.handlers or _all_logs.handlers
+    first = handlers[0] if len(handlers) == 1 else None
+    return first if isinstance(first, _StandardError) else None
 
 
 def route_of(scope: Scope) -> str:

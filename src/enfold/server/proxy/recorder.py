@@ -145,7 +145,9 @@ class ProxiedCall:
     def usage_event(self, prices_of: Callable[[str], Prices | None]) -> UsageEvent:
         """Return the record of the call's usage."""
         # The response has the input of its last request only; each request is paid for.
-        usage = self.response.reply.usage.with_input_of(self.hidden_usage)
+        usage = self.response.reply.usage
+        if self.hidden_usage:
+            usage = usage.with_input_of(self.hidden_usage)
         history = self.history_with_reply()
         name = self.session
         if name is None and history is not None:

@@ -199,11 +199,16 @@ class Proxy:
             connect=partial(http.connection, model, self._upstream.address(http.upstream)),
             call=partial(self._call_upstream, http),
         )
-        if not may_be_incomplete(body):
-            if not body.messages:
-                return request, NOT_UNDERSTOOD
-            request.prefix = prefix
-            return request, None
+        if may_be_incomplete(body):
+            return await self._complete(request, prefix)
+        request.prefix = prefix
+        return request, None if body.messages else NOT_UNDERSTOOD
+
+    async def _complete(
+        self, request: ProxyRequest, prefix: BodyPrefix | None
+    ) -> tuple[ProxyRequest, str | None]:
+        """Return the request with the messages that it only refers to, and a warning or None."""
+        body, namespace, name = request.body, request.namespace, request.session
         completed = await complete_request(self._responses, namespace, body)
         if completed is None:
             if name is None and (conversation := provider_conversation_id(body)) is not None:
