@@ -39,7 +39,8 @@ from enfold.tokens.tokenizers import DEFAULT, Tokenizer, get
 PartKind: TypeAlias = Literal["text", "tool_call", "tool_result", "attachment"]
 PART_KINDS: tuple[PartKind, ...] = ("text", "tool_call", "tool_result", "attachment")
 
-_SHORT = 2_000
+_SHORT = 400
+"""Characters of a call's arguments whose text is remembered: a longer one is soon written again."""
 
 
 def collect(parts: tuple[Part, ...], into: Mapping[PartKind, list[str]]) -> int:
