@@ -6,6 +6,7 @@ those of `enfold.pipeline`.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -145,9 +146,13 @@ async def condense(
     )
     receipt = answer.receipt or receipt_for(plan, answer)
     references = answer.references(plan)
-    rendered = wire.render(_apply(conversation, request, answer))
+    condensed = _apply(conversation, request, answer)
     shortened = {edit.index: edit.shortenings for edit in answer.edits if edit.shortenings}
-    del request, plan, answer, outcome  # a long conversation has many messages
+    # A long conversation has many messages. The event loop holds the answer until the next step.
+    del request, plan, answer, outcome
+    await asyncio.sleep(0)
+    rendered = wire.render(condensed)
+    del condensed
     written = ledger.write(
         raw if raw is not None else _messages_in(wire.render(whole or conversation)),
         _messages_in(rendered),
