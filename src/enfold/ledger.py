@@ -12,9 +12,8 @@ from __future__ import annotations
 import json
 import re
 import warnings
-from bisect import bisect_left
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from hashlib import blake2b
@@ -574,7 +573,8 @@ def _fixed_points(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[tuple[
     A strategy keeps the order, so the next place at which a message of the new list stands in the
     old one is the right one.
     """
-    places: dict[bytes, list[int]] | None = None
+    places: dict[bytes, int] | None = None
+    following = array("q")
     at = 0
     for index, message in enumerate(new):
         if at < len(old) and old[at] == message:
@@ -582,23 +582,30 @@ def _fixed_points(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[tuple[
             at += 1
             continue
         if places is None:
-            places = _places_after(at, old, set(new[index:]))
-        later = places.get(message, [])
-        first = bisect_left(later, at)
-        if first < len(later):
-            yield later[first], index
-            at = later[first] + 1
+            places, following = _places_after(at, old)
+        later = places.get(message, _NOWHERE)
+        if later == _NOWHERE:
+            continue
+        while _NOWHERE < later < at:
+            later = following[later]
+        if later > _NOWHERE:
+            yield later, index
+            at = later + 1
+            later = following[later]
+        places[message] = later
 
 
-def _places_after(
-    start: int, old: Sequence[bytes], wanted: AbstractSet[bytes]
-) -> dict[bytes, list[int]]:
-    """Return the places from `start` on of the wanted messages."""
-    places: dict[bytes, list[int]] = {}
-    for index in range(start, len(old)):
-        if old[index] in wanted:
-            places.setdefault(old[index], []).append(index)
-    return places
+_NOWHERE = -1
+
+
+def _places_after(start: int, old: Sequence[bytes]) -> tuple[dict[bytes, int], array[int]]:
+    """Return the first place of each message from `start` on, and the next place after each."""
+    places: dict[bytes, int] = {}
+    following = array("q", [_NOWHERE]) * len(old)
+    for index in range(len(old) - 1, start - 1, -1):
+        following[index] = places.get(old[index], _NOWHERE)
+        places[old[index]] = index
+    return places, following
 
 
 def _digest_of(message: bytes) -> str:
