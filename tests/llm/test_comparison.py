@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -22,7 +23,7 @@ from enfold.llm.costs import (
     compare,
     cost_of,
     estimate,
-    pricing,
+    price_of,
     recommend,
     savings,
 )
@@ -207,7 +208,7 @@ async def test_an_estimate_is_within_a_fifth_of_what_the_run_costs(
         summary_tokens=800,
     )
     strategy = KIND.make_from(None, Summarizers(summarizer))
-    expected = (await strategy.estimate(task, pricing({"scripted": SONNET}))).cost
+    expected = (await strategy.estimate(task, partial(price_of, {"scripted": SONNET}))).cost
     assert summarizer.requests == []
     await strategy.condense(task)
     actual = sum((_cost_of_call(each, length) for each in summarizer.requests), CallCost()).total
@@ -226,7 +227,7 @@ def test_figures_that_make_no_sense_are_refused(values: dict[str, int]) -> None:
 
 
 def test_a_strategy_asks_by_name_and_hears_what_is_known() -> None:
-    price = pricing({"mini": MINI, "mystery": None})
+    price = partial(price_of, {"mini": MINI, "mystery": None})
     assert price("mini", 1_000_000, 1_000_000) == pytest.approx(0.75)
     assert price("mystery", 1, 1) is None
     assert price("nobody", 1, 1) is None

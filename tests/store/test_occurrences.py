@@ -35,7 +35,7 @@ async def test_word_beginnings_are_found_with_their_places(
     assert found == PhraseOccurrences({TRANSCRI: [1, 3], TEA: [5], PAIR: [4]}, 5)
     (spots,) = stretches
     assert [spot.depth for spot in spots] == [1, 2, 3, 4, 5]
-    found_texts = await store.read(search.texts, SearchScope(), spots)
+    found_texts = await store.read(search.texts, spots)
     assert [found_texts[spot.key] for spot in spots] == list(TEXTS)
 
 
@@ -63,7 +63,7 @@ async def test_other_branches_and_sessions_are_not_seen(
         search.search_around, SearchScope(session=session.key), (TEA,), everything, most=10
     )
     assert found == PhraseOccurrences({TEA: [2]}, 2)
-    found_texts = await store.read(search.texts, SearchScope(), stretches[0])
+    found_texts = await store.read(search.texts, stretches[0])
     assert sorted(found_texts.values()) == ["coffee", "tea here"]
 
 

@@ -16,7 +16,7 @@ from enfold.engine.state import ClientModel, check_changes
 from enfold.errors import ConfigError, GatewayError, NotFoundError, SummaryError
 from enfold.llm import profiles
 from enfold.llm.calls import Call, Connection, Gateway, Secret
-from enfold.llm.costs import NAMES, Overrides, Prices, detect, prices, pricing
+from enfold.llm.costs import NAMES, Overrides, Prices, detect, price_of, prices
 from enfold.llm.discovery import (
     LOCAL_SERVERS,
     ModelServer,
@@ -109,7 +109,7 @@ class Roster:
         """
         if any(author == each.name for each in self.summarizers.values()):
             return 0.0
-        return pricing(self.known_prices)(author, input_tokens, output_tokens)
+        return price_of(self.known_prices, author, input_tokens, output_tokens)
 
     def summarizer(
         self, settings: Settings, profile: str | None, own: ClientModel | None = None

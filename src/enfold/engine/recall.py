@@ -412,7 +412,7 @@ def _choose(branch: _Branch, answer: _Answer, ranked: Sequence[RankedMessage]) -
 
 def _read(branch: _Branch, ranked: Sequence[RankedMessage]) -> list[tuple[RankedMessage, str]]:
     """Return the messages with their texts; those without text are left out."""
-    by_key = texts(branch.db, branch.where, [each.location for each in ranked])
+    by_key = texts(branch.db, [each.location for each in ranked])
     return [(each, by_key[each.location.key]) for each in ranked if each.location.key in by_key]
 
 

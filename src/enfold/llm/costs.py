@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
@@ -477,18 +477,11 @@ def estimate(figures: Figures, model_prices: Prices | None, *, factor: float = 1
     return CallCost(*(None if part is None else part * figures.calls for part in one.parts))
 
 
-def pricing(
-    by_name: Mapping[str, Prices | None],
-) -> Callable[[str, int, int], float | None]:
-    """Return a function that prices input and output tokens of a named model or profile.
-
-    Strategies use it. The price of an unknown name is None.
-    """
-
-    def price(name: str, input_tokens: int, output_tokens: int) -> float | None:
-        return cost_of(by_name.get(name), BilledTokens(input_tokens, output_tokens)).total
-
-    return price
+def price_of(
+    by_name: Mapping[str, Prices | None], name: str, input_tokens: int, output_tokens: int
+) -> float | None:
+    """Return the cost of tokens with a named model or profile; None if its prices are unknown."""
+    return cost_of(by_name.get(name), BilledTokens(input_tokens, output_tokens)).total
 
 
 def compare(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from dataclasses import fields
 from hashlib import sha256
 
 from enfold.errors import ConfigError, NotFoundError
@@ -75,17 +76,10 @@ def namespace_secret(db: Database) -> bytes:
 
 def log(db: Database, entry: AuditDraft) -> None:
     """Write an entry of the audit log."""
-    db.change(
-        "insert_audit",
-        now=db.now(),
-        actor=entry.actor,
-        namespace=entry.namespace,
-        action=entry.action,
-        status=entry.status,
-        request_id=entry.request_id,
-        session=None if entry.session is None else storable(entry.session),
-        counts=dump_text(dict(entry.counts)),
-    )
+    values = {field.name: getattr(entry, field.name) for field in fields(AuditDraft)}
+    values["session"] = None if entry.session is None else storable(entry.session)
+    values["counts"] = dump_text(dict(entry.counts))
+    db.change("insert_audit", now=db.now(), **values)
 
 
 def forget(db: Database, *, before: int) -> None:

@@ -6,6 +6,8 @@ Both are found here, within one namespace. Providers keep responses for thirty d
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from enfold.records import Exchange, ResponseItem, SessionKey, StoredResponse
 from enfold.store import sessions
 from enfold.store.database import Database
@@ -61,16 +63,7 @@ def item(db: Database, namespace: str, id: str) -> bytes | None:
 def put_exchange(db: Database, session: SessionKey, exchange: Exchange) -> None:
     """Store an exchange, in place of one whose client version is the same at the same place."""
     sessions.lock(db, session)
-    db.change(
-        "put_exchange",
-        session=session,
-        snapshot=exchange.snapshot,
-        message=exchange.message,
-        shown=exchange.shown,
-        dialect=exchange.dialect,
-        content=exchange.content,
-        now=db.now(),
-    )
+    db.change("put_exchange", session=session, now=db.now(), **asdict(exchange))
 
 
 def exchanges_under(db: Database, session: SessionKey, snapshot: str) -> tuple[Exchange, ...]:

@@ -284,7 +284,7 @@ def depths_between(db: Database, where: SearchScope, first: int, end: int) -> tu
     return first_from(first), first_from(end) - 1
 
 
-def texts(db: Database, _where: SearchScope, spots: Iterable[MessageLocation]) -> dict[int, str]:
+def texts(db: Database, spots: Iterable[MessageLocation]) -> dict[int, str]:
     """Return the searchable texts of messages by key; messages without text are left out."""
     keys = dump_text([spot.key for spot in spots])
     return {row["key"]: row["text"] for row in db.rows("texts", keys=keys)}
