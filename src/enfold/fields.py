@@ -114,7 +114,7 @@ class FieldDescription:
 
     @property
     def variable(self) -> str:
-        """The environment variable that sets the field."""
+        """The environment variable of a setting."""
         return f"ENFOLD_{self.name.upper()}"
 
     @property
