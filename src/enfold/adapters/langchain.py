@@ -156,15 +156,6 @@ class EnfoldState(AgentState[Any]):
 
 
 @dataclass(frozen=True, slots=True)
-class _Prepared:
-    """One call of the model, as it is made."""
-
-    request: ModelRequest[Any]
-    record: Record | None = None
-    """The new view, if there is one to remember."""
-
-
-@dataclass(frozen=True, slots=True)
 class _Turn:
     """One model call: the messages to send, and the decision about their size."""
 
@@ -178,9 +169,6 @@ class _Turn:
     @property
     def is_due(self) -> bool:
         return self.decision.action == "must"
-
-    def as_it_is(self) -> _Prepared:
-        return _Prepared(self.request.override(messages=self.view))
 
 
 class EnfoldMiddleware(AgentMiddleware[EnfoldState, Any, Any]):
@@ -229,8 +217,8 @@ class EnfoldMiddleware(AgentMiddleware[EnfoldState, Any, Any]):
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
         """The model's answer to the view."""
         turn = self._turn(request)
-        prepared = _wait_for(self._condense(turn)) if turn.is_due else turn.as_it_is()
-        return _answer(prepared, handler(prepared.request))
+        shown = _wait_for(self._condense(turn)) if turn.is_due else turn.view
+        return _answer(turn, shown, handler(request.override(messages=shown)))
 
     async def awrap_model_call(
         self,
@@ -239,11 +227,11 @@ class EnfoldMiddleware(AgentMiddleware[EnfoldState, Any, Any]):
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
         """The model's answer to the view."""
         turn = self._turn(request)
-        prepared = await self._condense(turn) if turn.is_due else turn.as_it_is()
-        return _answer(prepared, await handler(prepared.request))
+        shown = await self._condense(turn) if turn.is_due else turn.view
+        return _answer(turn, shown, await handler(request.override(messages=shown)))
 
-    async def _condense(self, turn: _Turn) -> _Prepared:
-        request = turn.request
+    async def _condense(self, turn: _Turn) -> list[AnyMessage]:
+        """Return the condensed messages, or the view itself if nothing could be condensed."""
         # The target is far enough below the trigger to delay the next run.
         goal = turn.decision.goal
         options = CondenseOptions(self._tokenizer, target=goal, keep_tokens=self._keep_tokens)
@@ -252,11 +240,11 @@ class EnfoldMiddleware(AgentMiddleware[EnfoldState, Any, Any]):
         report = done.report
         if report.tokens_after >= report.tokens_before:
             _log.warning("nothing was condensed: %s", "; ".join(report.warnings))
-            return turn.as_it_is()
+            return turn.view
         if self._hook is not None:
-            hand_over(self._hook, summarized_messages(request.messages, turn.view, shown))
+            hand_over(self._hook, summarized_messages(turn.request.messages, turn.view, shown))
         _log.info("%d tokens condensed to %d", report.tokens_before, report.tokens_after)
-        return _Prepared(request.override(messages=shown), record_of(request.messages, shown))
+        return shown
 
     def _turn(self, request: ModelRequest[Any]) -> _Turn:
         """Return the call as it would be sent now, with system prompt and tools counted."""
@@ -289,12 +277,13 @@ class EnfoldMiddleware(AgentMiddleware[EnfoldState, Any, Any]):
 
 
 def _answer(
-    prepared: _Prepared, response: ModelResponse[Any]
+    turn: _Turn, shown: list[AnyMessage], response: ModelResponse[Any]
 ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
     """The response, and with it the new view for the agent's state."""
-    if prepared.record is None:
+    record = None if shown is turn.view else record_of(turn.request.messages, shown)
+    if record is None:
         return response
-    return ExtendedModelResponse(response, Command(update={_VIEW: prepared.record}))
+    return ExtendedModelResponse(response, Command(update={_VIEW: record}))
 
 
 def _wait_for(work: Coroutine[Any, Any, Result]) -> Result:

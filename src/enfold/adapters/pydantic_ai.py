@@ -106,18 +106,16 @@ def _request(owner: int, parts: Sequence[Any], *, whole: bool) -> Iterator[Trans
     roles = [_role(part) for part in parts]
     if whole or not parts:
         contents = tuple(each for part in parts for each in _parts_of(part))
-        role: Role = "tool" if set(roles) == {"tool"} else "user"
-        yield TranslatedMessage(
-            owner, tuple(range(len(parts))), Message(role, contents) if contents else None
-        )
+        message = Message("tool" if set(roles) == {"tool"} else "user", contents)
+        yield TranslatedMessage(owner, tuple(range(len(parts))), message if contents else None)
         return
-    for role_or_none, run in groupby(range(len(parts)), roles.__getitem__):
+    for role, run in groupby(range(len(parts)), roles.__getitem__):
         indexes = tuple(run)
-        if role_or_none is None:
+        if role is None:
             yield TranslatedMessage(owner, indexes, None)
         else:
             contents = tuple(each for index in indexes for each in _parts_of(parts[index]))
-            yield TranslatedMessage(owner, indexes, Message(role_or_none, contents))
+            yield TranslatedMessage(owner, indexes, Message(role, contents))
 
 
 def _role(part: Any) -> Role | None:
@@ -241,21 +239,23 @@ class HistoryProcessor:
 
         async def fit(_: Any, request: ModelRequestContext) -> ModelRequestContext:
             found = request.model_request_parameters
-            prompts = [part.content for part in found.instruction_parts or ()]
-            static = _static_conversation(
-                "\n\n".join(prompts), (*found.function_tools, *found.output_tools)
-            )
+            prompts = "\n\n".join(part.content for part in found.instruction_parts or ())
+            static = _static_conversation(prompts, (*found.function_tools, *found.output_tools))
             return replace(request, messages=await self._fit(list(request.messages), static))
 
         return Hooks(before_model_request=fit)
 
     async def _fit(self, messages: list[ModelMessage], static: Conversation) -> list[ModelMessage]:
-        beginning = self._find_beginning(messages)
+        # The condensed beginning that reaches furthest into this conversation.
+        fitting = (e for e in self._beginnings if messages[: len(e.covered)] == e.covered)
+        nothing = _CondensedBeginning([], [])
+        beginning = max(fitting, key=lambda each: len(each.covered), default=nothing)
         view = [*beginning.shown, *messages[len(beginning.covered) :]]
         entries = translate(view)
         contents = tuple(entry.message for entry in entries if entry.message is not None)
         conversation = replace(static, messages=contents)
-        if self._tokens(conversation) <= self._allowed:
+        counted = count_conversation(conversation, self._options.tokenizer).total
+        if counted + sum(map(estimate, conversation.messages)) <= self._allowed:
             return view
         done = await condense(conversation, self._strategy, self._options)
         outcome = _outcome(conversation, done)
@@ -267,21 +267,9 @@ class HistoryProcessor:
         reach = 1 + max(changed)
         shown = _shown(view[:reach], [each for each in entries if each.owner < reach], outcome)
         covered = len(beginning.covered) + max(0, reach - len(beginning.shown))
-        self._beginnings.append(
-            _CondensedBeginning(messages[:covered], [*shown, *view[reach : len(beginning.shown)]])
-        )
+        opening = [*shown, *view[reach : len(beginning.shown)]]
+        self._beginnings.append(_CondensedBeginning(messages[:covered], opening))
         return [*shown, *view[reach:]]
-
-    def _tokens(self, conversation: Conversation) -> int:
-        counted = count_conversation(conversation, self._options.tokenizer).total
-        return counted + sum(map(estimate, conversation.messages))
-
-    def _find_beginning(self, messages: list[ModelMessage]) -> _CondensedBeginning:
-        """Return the condensed beginning that reaches furthest into this conversation."""
-        fitting = (
-            each for each in self._beginnings if messages[: len(each.covered)] == each.covered
-        )
-        return max(fitting, key=lambda each: len(each.covered), default=_CondensedBeginning([], []))
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,25 +345,18 @@ def _outcome(conversation: Conversation, done: Condensed) -> _Outcome:
     before = {message.id: wire.enfold.render_message(message) for message in conversation.messages}
     left = done.messages["messages"]
     kept = {each["id"]: each for each in left if "id" in each}
-    return _Outcome(
-        frozenset(kept),
-        {
-            id: wire.enfold.parse_message(each)
-            for id, each in kept.items()
-            # Parts of responses are checked by providers, and the strategy leaves them alone.
-            if each != before[id] and each["role"] in {"system", "user"}
-        },
-        next((each["content"] for each in left if "id" not in each), None),
-    )
+    edited = {
+        id: wire.enfold.parse_message(each)
+        for id, each in kept.items()
+        # Parts of responses are checked by providers, and the strategy leaves them alone.
+        if each != before[id] and each["role"] in {"system", "user"}
+    }
+    summary = next((each["content"] for each in left if "id" not in each), None)
+    return _Outcome(frozenset(kept), edited, summary)
 
 
 def _static_conversation(instructions: str, tools: Iterable[ToolDefinition]) -> Conversation:
     """Return system prompt and tools as a conversation without messages."""
-    return Conversation(
-        (),
-        system=Message("system", (Text(instructions),)) if instructions else None,
-        tools=tuple(
-            Tool(each.name, each.description or "", each.parameters_json_schema) for each in tools
-        ),
-        extras={},
-    )
+    system = Message("system", (Text(instructions),)) if instructions else None
+    offered = (Tool(t.name, t.description or "", t.parameters_json_schema) for t in tools)
+    return Conversation((), system=system, tools=tuple(offered), extras={})

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import AbstractContextManager, closing
+from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import islice
@@ -184,10 +184,8 @@ class _FileRun:
 
     def hand_out(self, submit: Submit) -> Generator[tuple[int, Future[ItemResult]], None, None]:
         """Submit every conversation that is not done; yield its size and its future."""
-        try:
+        with suppress(OSError):  # reading it raises the error
             self._unreported = self._place.source.stat().st_size
-        except OSError:
-            self._unreported = 0  # reading it raises the error
         try:
             yield from self._hand_out(submit)
         except EnfoldError as error:

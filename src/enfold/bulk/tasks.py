@@ -41,8 +41,13 @@ class Totals:
     """Totals over conversations: tokens, seconds and warnings."""
 
     JSON_FIELDS: ClassVar = (
-        *("conversations", "tokens_before", "tokens_after", "reduction", "seconds"),
-        *("warnings", "more_warnings"),
+        "conversations",
+        "tokens_before",
+        "tokens_after",
+        "reduction",
+        "seconds",
+        "warnings",
+        "more_warnings",
     )
     conversations: int = 0
     tokens_before: int = 0

@@ -33,18 +33,6 @@ STORAGES: Mapping[KeyStorage, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """A profile that can be tested and saved."""
-
-    name: str
-    """The name of the profile, which gets a number if it is taken."""
-    fields: Mapping[str, Any]
-    key: Secret | None = None
-    """A key that was typed."""
-    storage: KeyStorage = "memory"
-
-
 async def setup(window: Window) -> None:
     """Build the page."""
     async with frame(window, TITLE):
@@ -96,13 +84,8 @@ async def known_models(window: Window, id: str) -> tuple[str, ...]:
 
 def model_field(models: Sequence[str]) -> ui.select:
     """Show a picker of models with the first as its value; another name can be typed."""
-    field = ui.select(
-        list(models),
-        value=models[0] if models else None,
-        label="Model",
-        with_input=True,
-        new_value_mode="add-unique",
-    )
+    first = models[0] if models else None
+    field = ui.select(list(models), value=first, label="Model", new_value_mode="add-unique")
     return field.props("outlined dense options-dense").classes("ef-model-field")
 
 
@@ -123,40 +106,44 @@ class SetupPage:
             field = labelled(model_field(models), f"Model of {title}")
 
             async def use() -> None:
-                await self.start(Offer(name, {**fields, "model": field.value or ""}))
+                await self.start(name, {**fields, "model": field.value or ""})
 
             button = named_button("Use", f"Use {title}", use, "unelevated")
             button.set_enabled(self.window.visitor.is_owner)
 
-    async def start(self, offer: Offer) -> None:
-        """Test an offer, save it as the default profile, and open a chat."""
-        show_text(self.outcome, f"Calling {offer.fields.get('model') or 'the model'}…", "ef-soft")
+    async def start(
+        self,
+        name: str,
+        fields: Mapping[str, Any],
+        key: Secret | None = None,
+        storage: KeyStorage = "memory",
+    ) -> None:
+        """Test a profile, save it as the default one, and open a chat.
+
+        A name that is taken gets a number. `key` is a key that was typed.
+        """
+        show_text(self.outcome, f"Calling {fields.get('model') or 'the model'}…", "ef-soft")
+        profiles = self.window.engine.profiles
         try:
             async with self.window.owner_action("set up profile"):
-                name = await self._save(offer)
+                taken = {each.name for each in await profiles.all()}
+                numbered = (f"{name}-{number}" for number in range(2, len(taken) + 3))
+                name = next(each for each in (name, *numbered) if each not in taken)
+                await profiles.try_out(name, fields, key)
+                await profiles.save(name, fields)
+                if key is not None:
+                    try:
+                        await profiles.set_key(name, key, storage)
+                    except ConfigError:
+                        await profiles.remove(name, force=True)
+                        raise
+                await self.window.engine.set("default_profile", name)
         except EnfoldError as error:
             show_text(self.outcome, f"The test failed, and nothing was saved: {error}", "ef-bad")
             return
         show_text(self.outcome, f"The model answered. It is saved as profile {name}.", "ef-good")
         await self._ask_for_limits(name)
         await start_session(self.window)
-
-    async def _save(self, offer: Offer) -> str:
-        """Call the model once, then save the profile and its key; return the profile's name."""
-        profiles = self.window.engine.profiles
-        taken = {each.name for each in await profiles.all()}
-        numbered = (f"{offer.name}-{number}" for number in range(2, len(taken) + 3))
-        name = next(each for each in (offer.name, *numbered) if each not in taken)
-        await profiles.try_out(name, offer.fields, offer.key)
-        await profiles.save(name, offer.fields)
-        if offer.key is not None:
-            try:
-                await profiles.set_key(name, offer.key, offer.storage)
-            except ConfigError:
-                await profiles.remove(name, force=True)
-                raise
-        await self.window.engine.set("default_profile", name)
-        return name
 
     async def _ask_for_limits(self, name: str) -> None:
         """Read the model's limits; ask for them if neither the provider nor a list knows them."""
@@ -264,4 +251,4 @@ class KeyForm:
     async def _start(self) -> None:
         fields = {**self._fields, "model": self._model.value or ""}
         name = "own-server" if self._provider.value == OWN_SERVER else self._provider.value
-        await self.page.start(Offer(name, fields, self._typed_key, self._storage.value))
+        await self.page.start(name, fields, self._typed_key, self._storage.value)

@@ -13,7 +13,7 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
@@ -225,12 +225,9 @@ def _start(
 def _wait_until_ready(process: subprocess.Popen[bytes], address: str, log: Path) -> None:
     deadline = monotonic() + _START_SECONDS
     while process.poll() is None:
-        try:
-            status, _ = _get(f"{address}/readyz")
-        except UnavailableError:
-            status = 0
-        if status == HTTPStatus.OK:
-            return
+        with suppress(UnavailableError):
+            if _get(f"{address}/readyz")[0] == HTTPStatus.OK:
+                return
         if monotonic() > deadline:
             raise UnavailableError(f"the local server did not start in time; its log is {log}")
         sleep(_PAUSE)
