@@ -6,12 +6,12 @@ name. A file that is named directly goes to the top of the results.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from os.path import realpath  # unlike Path.resolve, it leaves a circular link as it is
 from pathlib import Path
 from typing import IO, Any
 
@@ -47,10 +47,10 @@ class FoundFiles:
 def find_files(given: Sequence[Path], *, without: Iterable[Path] = ()) -> FoundFiles:
     """Return all input files, each once; folders in `without` are skipped."""
     found = FoundFiles()
-    apart = {_real(path) for path in without}
+    apart = {realpath(path) for path in without}
     walk = _FolderWalk(found, set(apart))
     for path in given:
-        if path.is_dir() and _real(path) in apart:
+        if path.is_dir() and realpath(path) in apart:
             raise ConfigError(f"{path} is an input; name another folder, or one inside it")
         if not path.is_dir():
             walk.take(path, Path(path.name))
@@ -111,15 +111,10 @@ class _FolderWalk:
             self._found.files.append((path, below))
 
     def _is_visited(self, path: Path) -> bool:
-        real = _real(path)
+        real = realpath(path)
         visited = real in self._visited
         self._visited.add(real)
         return visited
-
-
-def _real(path: Path) -> str:
-    """Return the real path; a circular link stays as it is."""
-    return os.path.realpath(path)
 
 
 def _ledger(path: Path) -> Path:
@@ -128,7 +123,7 @@ def _ledger(path: Path) -> Path:
 
 def _check_apart(places: Sequence[BulkFile], read: Iterable[Path], *, with_ledgers: bool) -> None:
     """Raise `ConfigError` if two results share a file, or a result would replace an input."""
-    is_read = set(map(_real, read))
+    is_read = set(map(realpath, read))
     taken: dict[str, Path] = {}
     written = [
         (place.source, path)
@@ -136,7 +131,7 @@ def _check_apart(places: Sequence[BulkFile], read: Iterable[Path], *, with_ledge
         for path in ((place.target, place.ledger) if with_ledgers else (place.target,))
     ]
     for source, path in written:
-        real = _real(path)
+        real = realpath(path)
         if real in is_read:
             raise ConfigError(f"{path} is an input; name another folder for the results")
         if real in taken:

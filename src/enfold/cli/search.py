@@ -8,6 +8,7 @@ told how to recall, and what.
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -161,7 +162,6 @@ async def _stored(engine: Engine, client_session: str, log: object) -> Session |
     if isinstance(log, str) and (path := Path(log)).is_file():
         for each in transcripts.read(path):
             await import_transcript(engine, each, id=client_session)
-    try:
+    with suppress(NotFoundError):
         return await engine.find(client_session)
-    except NotFoundError:
-        return None
+    return None

@@ -22,12 +22,12 @@ def count(value: int | None, unit: str = "") -> ui.label:
     """Show an exact count; None is unknown."""
     if value is None:
         return unknown()
-    return ui.label(_with_unit(f"{value:,}", unit)).classes("ef-figure")
+    return ui.label(f"{value:,} {unit}".rstrip()).classes("ef-figure")
 
 
 def estimate(value: float, unit: str = "", why: str = "An estimate.") -> ui.label:
     """Show a number that is not exact, with the reason."""
-    return _explained(_with_unit(f"≈ {value:,.0f}", unit), "ef-figure ef-estimate", why)
+    return _explained(f"≈ {value:,.0f} {unit}".rstrip(), "ef-figure ef-estimate", why)
 
 
 def unknown(why: str = "") -> ui.label:
@@ -87,10 +87,6 @@ def age_text(at: datetime, now: datetime | None = None) -> str:
 def date_text(day: date) -> str:
     """Return a date such as `8 Jun 2021`."""
     return f"{day:%d %b %Y}".removeprefix("0")
-
-
-def _with_unit(number: str, unit: str) -> str:
-    return f"{number} {unit}" if unit else number
 
 
 def _explained(text: str, classes: str, why: str) -> ui.label:

@@ -12,7 +12,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -249,7 +249,5 @@ def _reap(pid: int) -> int | None:
 
 
 def _send(pid: int, number: int) -> None:
-    try:
+    with suppress(ProcessLookupError):  # it has just ended: its exit code comes next
         os.kill(pid, number)
-    except ProcessLookupError:
-        return  # it has just ended: its exit code comes next
