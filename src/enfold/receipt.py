@@ -40,7 +40,7 @@ from typing import Any, Literal, TypeAlias
 
 from enfold.errors import ConfigError
 from enfold.jsontext import dump_text
-from enfold.messages import Message, Text, ToolCall, ToolResult, text_of
+from enfold.messages import Message, Part, Text, ToolCall, ToolResult, text_of
 from enfold.text import TextMemo
 from enfold.text.grammar import DECISION_PHRASES, ITEM_CLASSES, ItemClass
 from enfold.text.harness import is_typed, spans
@@ -49,7 +49,6 @@ from enfold.text.items import (
     ItemsByClass,
     extract_all,
     items_of,
-    may_be_json,
     part_texts,
     texts,
     without_headings,
@@ -442,21 +441,25 @@ def source_of(messages: Sequence[Message]) -> Iterator[str]:
         if message.at is not None:
             yield message.at.date().isoformat()
         for part in message.parts:
-            whole = ""
-            if isinstance(part, ToolCall):
-                yield part.name
-                arguments = part.arguments
-                whole = arguments if isinstance(arguments, str) else dump_text(arguments)
-            elif isinstance(part, ToolResult):
-                whole = text_of((part,))
-            elif isinstance(part, Text):
-                whole = part.text
-                if not may_be_json(whole):
-                    yield whole
-                    continue
-            yield whole
-            # The values in JSON, and names of files.
-            yield from (text for text in part_texts(part) if text is not whole)
+            if type(part) is Text and part.text[:1].isalnum():  # nearly all texts, and no JSON
+                yield part.text
+            else:
+                yield from _source_of_part(part)
+
+
+def _source_of_part(part: Part) -> Iterator[str]:
+    whole = ""
+    if isinstance(part, ToolCall):
+        yield part.name
+        arguments = part.arguments
+        whole = arguments if isinstance(arguments, str) else dump_text(arguments)
+    elif isinstance(part, ToolResult):
+        whole = text_of((part,))
+    elif isinstance(part, Text):
+        whole = part.text
+    yield whole
+    # The values in JSON, and names of files.
+    yield from (text for text in part_texts(part) if text is not whole)
 
 
 _STATING = frozenset({"user", "assistant"})

@@ -234,11 +234,6 @@ def _arguments(call: ToolCall) -> Any:
     return _parsed(call.arguments) if isinstance(call.arguments, str) else call.arguments
 
 
-def may_be_json(text: str) -> bool:
-    """Return False if a text is no JSON object or array, as its first character tells."""
-    return not text[:1].isalnum()
-
-
 def _parsed(text: str) -> Any:
     """Return the value of a JSON object or array, or the text itself if it is neither."""
     if text[:1].isalnum() or not _has_json_edges(text):  # nearly all texts begin with a word

@@ -411,7 +411,9 @@ def _unspaced_pattern(entry: str) -> re.Pattern[str] | None:
 def _entry_words(entry: str) -> Iterator[str]:
     """Yield the words of a cue as they occur among the tokens of a sentence."""
     for word in entry.split():
-        if "*" in word or word in {"..", ":"} or word.endswith("'"):
+        if word.isascii() and word.isalnum():  # nearly all words, which are tokens as they are
+            yield word.lower()
+        elif "*" in word or word in {"..", ":"} or word.endswith("'"):
             yield word
         else:
             yield from (token for token in _tokens(word) if token not in _PAUSE)
