@@ -466,7 +466,7 @@ def _edited(
     before: Sequence[Any], after: Sequence[Any], edits: Edits
 ) -> Iterator[tuple[int, int, list[TextChange]]]:
     """Each edited message whose differences recipes explain: its index before and after."""
-    places = _places(after, edits)
+    places = _places(after, edits) if edits else {}
     at = 0
     for index, shortenings in sorted(edits.items()):
         if index >= len(before):

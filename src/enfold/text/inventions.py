@@ -133,8 +133,8 @@ _MIN_SAME_LETTERS = 0.4
 
 _BLOCK = 1 << 16
 """Characters of the texts that are searched at once."""
-_MOST_BLOCKS = 32
-"""Blocks that are kept in memory, to be searched again."""
+_MOST_BLOCKS = 16
+"""Blocks that are kept in memory, to be searched again; of a longer source only the latest."""
 
 
 class SourceText:
@@ -185,8 +185,9 @@ class SourceText:
         if found is None:
             first, end = self._borders[number : number + 2]
             found = _with_plain_quotes("\n".join(self._texts[first:end]))
-            if number < _MOST_BLOCKS:
-                self._blocks[number] = found
+            if len(self._borders) > _MOST_BLOCKS:
+                self._blocks.clear()
+            self._blocks[number] = found
         return found
 
     @cached_property
