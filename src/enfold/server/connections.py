@@ -17,7 +17,6 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
 
-import httptools
 from starlette.types import Message, Scope
 from uvicorn.protocols.http.httptools_impl import (
     STATUS_LINE,
@@ -92,7 +91,7 @@ def _line_start(name: bytes) -> bytes:
     return lower + b": "
 
 
-class Exchange(RequestResponseCycle):
+class HttpExchange(RequestResponseCycle):
     """A request and its answer, which may come as one message."""
 
     transport: Any  # a `Joined`
@@ -199,7 +198,7 @@ class Joined:
 class PatientProtocol(HttpToolsProtocol):
     """The web server's protocol with limits of request headers."""
 
-    cycle: Any  # an `Exchange`; None before the first request
+    cycle: Any  # an `HttpExchange`; None before the first request
     scope: Any
     head_seconds = HEAD_SECONDS
     _clock: asyncio.TimerHandle | None = None
@@ -259,24 +258,25 @@ class PatientProtocol(HttpToolsProtocol):
                 raise ValueError("the headers are too large")  # stops the parser
         expected = first_headers(self.scope).get(b"expect", b"")
         self.expect_100_continue = expected.lower() == b"100-continue"
-        if self.parser.should_upgrade():
-            super().on_headers_complete()
-        else:
+        is_path = self.url.startswith(b"/") and b"#" not in self.url
+        if is_path and not self.parser.should_upgrade():
             self._begin_exchange()
+        else:
+            super().on_headers_complete()
 
     def _begin_exchange(self) -> None:
         """Start the request, or let it wait until those before it are answered."""
         parser, scope = self.parser, self.scope
-        url = httptools.parse_url(self.url)
-        path = url.path.decode("ascii")
+        raw_path, _, query = self.url.partition(b"?")
+        path = raw_path.decode("ascii")
         scope["method"] = parser.get_method().decode("ascii")
         scope["http_version"] = version = parser.get_http_version()
         scope["path"] = self.root_path + (unquote(path) if "%" in path else path)
-        scope["raw_path"] = self.root_path.encode("ascii") + url.path
-        scope["query_string"] = url.query or b""
+        scope["raw_path"] = self.root_path.encode("ascii") + raw_path
+        scope["query_string"] = query
         scope["extensions"] = _EXTENSIONS
         before = self.cycle
-        self.cycle = Exchange(
+        self.cycle = HttpExchange(
             scope=scope,
             transport=self.transport,
             flow=self.flow,

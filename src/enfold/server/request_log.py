@@ -75,10 +75,7 @@ def log_compression(event: Event) -> None:
 
 
 class Tracing:
-    """Gives every request an id, logs it and counts it.
-
-    It answers errors. After the start of an answer an error only closes the connection.
-    """
+    """Gives every request an id, logs it and counts it."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
@@ -95,14 +92,7 @@ class Tracing:
         token = current_request.set(request.id)
         self._metrics.started()
         try:
-            await self._app(scope, receive, request.send)
-        except EnfoldError as error:
-            if not request.status:
-                await error_response(error, scope)(scope, receive, request.send)
-        except Exception as error:  # noqa: BLE001 - the outermost layer answers and logs it
-            _log.error("unexpected error: %s", _without_text(error))
-            if not request.status:
-                await internal_error(scope)(scope, receive, request.send)
+            await self._answer(request, receive)
         finally:
             route, seconds = route_of(scope), request.seconds
             self._metrics.ended(scope["method"], route, request.status, seconds)
@@ -119,6 +109,18 @@ class Tracing:
             await self._app(scope, receive, send)
         except EnfoldError:
             await send({"type": "websocket.close", "code": _NOT_ALLOWED})
+
+    async def _answer(self, request: _Request, receive: Receive) -> None:
+        """Answer errors. After the start of an answer an error only closes the connection."""
+        try:
+            await self._app(request.scope, receive, request.send)
+        except EnfoldError as error:
+            if not request.status:
+                await error_response(error, request.scope)(request.scope, receive, request.send)
+        except Exception as error:  # noqa: BLE001 - the outermost layer answers and logs it
+            _log.error("unexpected error: %s", _without_text(error))
+            if not request.status:
+                await internal_error(request.scope)(request.scope, receive, request.send)
 
 
 class _Request:

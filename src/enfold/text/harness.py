@@ -50,6 +50,8 @@ _QUOTED_MESSAGE = re.compile(
 )
 """A client passes on in a reminder what a person typed while the model worked."""
 _LINE_TAG = re.compile(r"^[ \t]*<([A-Za-z][\w-]*)(?:\s[^<>]{0,400})?>", re.MULTILINE)
+_REMEMBERED = 16_384
+"""Entries of a generation of the memo of spans."""
 _MIN_TEMPLATE_LENGTH = 1500
 _MIN_TEMPLATE_TAGS = 3
 """The body of a command has at least this many kinds of blocks."""
@@ -198,7 +200,8 @@ def _read_spans(text: str) -> tuple[Span, ...]:
 
 
 # A message is asked about by several steps of a compression, and by the next compression again.
-_find_spans = TextMemo(_read_spans, lambda found: 1 + len(found) // 2)
+# A server asks about every message of all its callers, so that the memo is always full there.
+_find_spans = TextMemo(_read_spans, lambda found: 1 + len(found) // 2, _REMEMBERED)
 
 
 def _passages(text: str) -> Iterator[Span]:

@@ -78,6 +78,24 @@ async def test_calls_are_written_together_in_their_sessions(store: Store) -> Non
     assert len(usage_events) == 5
 
 
+async def test_many_calls_are_written_at_once() -> None:
+    written, is_written = [], asyncio.Event()
+
+    async def write(events: Sequence[UsageEvent]) -> None:
+        written.append(len(events))
+        is_written.set()
+
+    accounts = UsageWriter(write)
+    for _ in range(500):
+        accounts.add(ProxiedCall("ours", None, "openai:gpt-4o", _response(USAGE)))
+    accounts.add(ProxiedCall("ours", None, "openai:gpt-4o", _response(USAGE)))
+    await asyncio.wait_for(is_written.wait(), 30)
+    is_written.clear()
+    accounts.add(ProxiedCall("ours", None, "openai:gpt-4o", _response(USAGE)))
+    await accounts.idle()
+    assert written == [501, 1]
+
+
 async def test_usage_before_the_session_exists_is_assigned_to_it_later(store: Store) -> None:
     begun = ClientHistory(("user",), (content_hash(user("Hello")),))
     reply = {"role": "assistant", "content": "Hi."}

@@ -45,6 +45,8 @@ _LAST_EVENT_BYTES = 64
 """The longest beginning of a last event; it may be cut by the end of a chunk."""
 _WRITE_INTERVAL = 1.0
 """Seconds during which usage is collected before it is written."""
+_MAX_BATCH = 500
+"""Calls that are written without a wait: each holds a few kilobytes until it is written."""
 _MAX_WAITING = 10_000
 """Calls that wait at most while the store cannot be reached. Further calls are not counted."""
 _COMPLETE_FINISHES = frozenset({"completed", "incomplete"})
@@ -176,7 +178,8 @@ class UsageWriter:
         self._on_usage = on_usage
         self._waiting: list[ProxiedCall] = []
         self._unwritten: list[UsageEvent] = []
-        self._flush = asyncio.Event()
+        self._is_flushing = False
+        self._is_due = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     def add(self, call: ProxiedCall) -> None:
@@ -184,23 +187,29 @@ class UsageWriter:
         if len(self._waiting) + len(self._unwritten) >= _MAX_WAITING:
             return
         self._waiting.append(call)
+        if len(self._waiting) == _MAX_BATCH:
+            self._is_due.set()
         if self._task is None:
             self._task = asyncio.create_task(self._run())
 
     async def idle(self) -> None:
         """Wait until everything is written, or writing has failed."""
-        self._flush.set()
+        self._is_flushing = True
+        self._is_due.set()
         if self._task is not None:
             await self._task
-        self._flush.clear()
+        self._is_flushing = False
+        self._is_due.clear()
 
     async def _run(self) -> None:
         try:
             while self._waiting or self._unwritten:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(_WRITE_INTERVAL):
-                        await self._flush.wait()
-                is_flushing = self._flush.is_set()
+                        await self._is_due.wait()
+                is_flushing = self._is_flushing
+                if not is_flushing:
+                    self._is_due.clear()
                 if not await self._write() and is_flushing:
                     return
         finally:
