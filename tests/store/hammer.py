@@ -16,7 +16,7 @@ import signal
 import sys
 import time
 
-from tests.store.samples import draft
+from tests.store.samples import draft, verify
 
 from enfold.records import (
     EditDraft,
@@ -32,7 +32,6 @@ from enfold.store import (
     Database,
     Store,
     catalog,
-    integrity,
     open_store,
     outbox,
     sessions,
@@ -127,7 +126,7 @@ async def _check(url: str, confirmed: set[str]) -> tuple[int, int]:
     async with await open_store(url) as store:
         session = await store.read(sessions.find, "ours", "hammered")
         assert session is not None
-        messages = await store.read(integrity.verify, session.key)
+        messages = await store.read(verify, session.key)
         made = await store.read(snapshots.of_kind, session.key, limit=10**6)
         there = {each.id for each in made} | await store.read(_message_ids, session.key)
         assert confirmed <= there, f"lost: {confirmed - there}"

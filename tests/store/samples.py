@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from enfold.errors import IntegrityError
 from enfold.identity import content_hash
 from enfold.jsontext import dumps
 from enfold.messages import Message, Role, Text
-from enfold.records import MessageDraft, StoredMessage
+from enfold.records import MessageDraft, SessionKey, StoredMessage
+from enfold.store import Database
+from enfold.store.integrity import check_session
 
 
 def draft(text: str, role: Role = "user", client_id: str | None = None) -> MessageDraft:
@@ -40,3 +43,11 @@ def texts(messages: Sequence[StoredMessage]) -> list[str]:
     from enfold.jsontext import loads
 
     return [loads(message.body)["content"] for message in messages]
+
+
+def verify(db: Database, session: SessionKey) -> int:
+    """Check a session; return its number of messages, or raise an error with the first fault."""
+    check = check_session(db, session)
+    for problem in check.problems:
+        raise IntegrityError(f"{problem.area} {problem.id}: {problem.detail}")
+    return check.messages

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import pytest
-from tests.store.samples import drafts, numbered
+from tests.store.samples import drafts, numbered, verify
 
 from enfold.errors import IntegrityError
 from enfold.records import EditDraft, SessionRecord, SnapshotDraft
-from enfold.store import Database, Store, integrity, snapshots, tree
+from enfold.store import Database, Store, snapshots, tree
 
 
 async def test_a_session_that_was_not_touched(store: Store, session: SessionRecord) -> None:
-    assert await store.read(integrity.verify, session.key) == 0
+    assert await store.read(verify, session.key) == 0
     line = await store.write(tree.append, session.key, numbered(1_200))
     await store.write(tree.append, session.key, drafts("x"), line[4].id)
-    assert await store.read(integrity.verify, session.key) == 1_201
+    assert await store.read(verify, session.key) == 1_201
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ async def test_every_damage_is_found(store: Store, session: SessionRecord, damag
     )
     named = "message x" if damage.startswith("id") else line[4].id
     with pytest.raises(IntegrityError, match=named):
-        await store.read(integrity.verify, session.key)
+        await store.read(verify, session.key)
 
 
 async def test_edits_are_verified_too(store: Store, session: SessionRecord) -> None:
@@ -45,7 +45,7 @@ async def test_edits_are_verified_too(store: Store, session: SessionRecord) -> N
     draft = SnapshotDraft({}, cutoff=line[0].id, parent=line[2].id)
     edit = EditDraft(line[0].id, b"{}", 1, "characters")
     await store.write(snapshots.record, session.key, draft, snapshots.SnapshotExtras(edits=[edit]))
-    assert await store.read(integrity.verify, session.key) == 3
+    assert await store.read(verify, session.key) == 3
     await store.write(Database.run_statements, ["UPDATE message_edits SET digest = 'x'"])
     with pytest.raises(IntegrityError, match=edit.id):
-        await store.read(integrity.verify, session.key)
+        await store.read(verify, session.key)

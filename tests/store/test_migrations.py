@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.store.samples import numbered
+from tests.store.samples import numbered, verify
 
 from enfold.errors import StoreError, StoreVersionError
 from enfold.records import SearchScope, SummaryPlace
-from enfold.store import Database, Store, integrity, open_store, search, sessions, snapshots, tree
+from enfold.store import Database, Store, open_store, search, sessions, snapshots, tree
 from enfold.store.database import Migration, is_current, migrate, migrations
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ async def test_a_file_of_version_1_is_still_read(tmp_path: Path) -> None:
     async with await open_store(f"sqlite:///{path}") as store:
         session = await store.read(sessions.find, "ours", "old")
         assert session is not None
-        assert session.depth == await store.read(integrity.verify, session.key) == 2
+        assert session.depth == await store.read(verify, session.key) == 2
         view = await store.read(snapshots.view, session.key)
         assert view.snapshot is not None
         assert view.snapshot.text == "They talk of tea."

@@ -19,7 +19,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from tests.store.samples import draft
+from tests.store.samples import draft, verify
 
 from enfold.errors import ConflictError
 from enfold.identity import chain, identity
@@ -32,7 +32,7 @@ from enfold.records import (
     SnapshotDraft,
     SummaryPlace,
 )
-from enfold.store import Store, integrity, open_store, search, sessions, snapshots, tree
+from enfold.store import Store, open_store, search, sessions, snapshots, tree
 from enfold.store import snapshots as views
 
 Result = TypeVar("Result")
@@ -215,7 +215,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         if hasattr(self, "store"):
-            count = self.run(self.store.read(integrity.verify, self.session.key))
+            count = self.run(self.store.read(verify, self.session.key))
             self.run(self.store.write(sessions.delete, self.session.key))
             self.run(self.store.close())
             assert count == len(self.model.parents)

@@ -10,10 +10,10 @@ from collections import Counter
 import pytest
 from tests.conftest import ROOT
 from tests.store.rivals import APPENDS
-from tests.store.samples import texts
+from tests.store.samples import texts, verify
 
 from enfold.records import SessionRecord
-from enfold.store import Store, integrity, open_store, sessions, snapshots, tree
+from enfold.store import Store, open_store, sessions, snapshots, tree
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}"}
 RIVALS = 3
@@ -58,7 +58,7 @@ async def test_rivals_write_one_line_and_one_snapshot(url: str, contest: list[st
         expected = [f"rival {n} says {m}" for n in range(RIVALS) for m in range(APPENDS)]
         assert sorted(texts(line)) == sorted(expected)
         assert len(await store.read(tree.branches, session.key)) == 1
-        assert await store.read(integrity.verify, session.key) == RIVALS * APPENDS
+        assert await store.read(verify, session.key) == RIVALS * APPENDS
 
 
 def test_a_killed_process_loses_nothing_confirmed(url: str) -> None:

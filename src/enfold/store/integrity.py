@@ -85,16 +85,6 @@ class ReadBody(NamedTuple):
     """Its tokens, counted now. None if its tokenizer is not known here."""
 
 
-def verify(db: Database, session: SessionKey) -> int:
-    """Check a session; return its number of messages, or raise `IntegrityError`."""
-    check = check_session(db, session)
-    for problem in check.problems:
-        raise IntegrityError(
-            f"{problem.area} {problem.id}: {problem.detail}; restore the database from a backup"
-        )
-    return check.messages
-
-
 def heads(db: Database, after: int, *, limit: int = 1_000) -> list[SessionHead]:
     """Return sessions of the whole database by key, after the one with that key."""
     return [
