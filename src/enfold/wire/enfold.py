@@ -107,10 +107,12 @@ def render_message(message: Message) -> dict[str, Any]:
     is_new = message.dialect == NAME and not message.extras
     message = _adopt(message)
     raw = dict(message.extras)
-    put_back(raw, absent=None, id=message.id)
+    if message.id != raw.get("id"):
+        raw["id"] = message.id
     raw["role"] = message.role
     _put_back_content(raw, message.parts, _PARTS, wanted=not message.extras)
-    put_back(raw, absent=None, name=message.name)
+    if message.name != raw.get("name"):
+        raw["name"] = message.name
     if is_new and message.at is not None:
         # Only here: a stored message has a time that its own JSON need not have.
         raw["at"] = message.at.isoformat()
