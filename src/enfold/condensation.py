@@ -128,9 +128,21 @@ class Plan:
     @property
     def stays(self) -> tuple[Message, ...]:
         """The kept messages of the middle and the tail, which a summarizer reads as context."""
-        kept = sorted(self.split.kept.intersection(self.split.middle))
+        kept = self._kept_of_middle
         tail = self.messages[self.split.cut : self.recent_end] if self.show_recent else ()
         return (*map(self.messages.__getitem__, kept), *tail)
+
+    @property
+    def _kept_of_middle(self) -> list[int]:
+        middle = self.split.middle
+        return sorted(index for index in self.split.kept if index in middle)
+
+    def without(self, indexes: tuple[int, ...]) -> list[int]:
+        """Return the indexes of all other messages, in order."""
+        if indexes == self.summarized:
+            split, end = self.split, len(self.messages)
+            return [*range(split.head), *self._kept_of_middle, *range(split.middle.stop, end)]
+        return sorted(set(range(len(self.messages))).difference(indexes))
 
     @property
     def tokens(self) -> int:
@@ -347,12 +359,11 @@ def with_middle_summarized(
     plan: Plan, summary: SummarizedMessages
 ) -> tuple[CondensationEntry, ...]:
     """Return the entries of an answer that replaces the middle by the summary."""
-    replaced = summary.indexes
     # A summary that continues another one stands where that one stood.
     at = min(plan.summary_at, *summary.indexes)
     if plan.previous is not None:
         at = min(at, plan.previous_at)
-    stays = sorted(set(range(len(plan.messages))).difference(replaced))
+    stays = plan.without(summary.indexes)
     kept = [plan.excerpts.get(index, KeptMessage(index)) for index in stays]
     before = sum(entry.index < at for entry in kept)
     return (*kept[:before], summary, *kept[before:])
