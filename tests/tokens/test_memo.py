@@ -23,6 +23,17 @@ def test_entries_are_bounded() -> None:
     assert memo.get("999") == 999
 
 
+def test_a_server_keeps_fewer_texts() -> None:
+    memo = Memo(entries=100)
+    memo.keep({str(number): 1 for number in range(90)})
+    memo.limit(10)
+    memo.keep({f"new {number}": 1 for number in range(25)})
+    assert len(memo) <= 20
+    memo.limit(1_000)
+    memo.keep({f"newer {number}": 1 for number in range(25)})
+    assert len(memo) <= 20
+
+
 def test_texts_are_not_held() -> None:
     memo = Memo()
     text = f"{'x' * 1_000}{id(memo)}"

@@ -50,7 +50,7 @@ _QUOTED_MESSAGE = re.compile(
 )
 """A client passes on in a reminder what a person typed while the model worked."""
 _LINE_TAG = re.compile(r"^[ \t]*<([A-Za-z][\w-]*)(?:\s[^<>]{0,400})?>", re.MULTILINE)
-_REMEMBERED = 16_384
+_REMEMBERED = 8_192
 """Entries of a generation of the memo of spans."""
 _MIN_TEMPLATE_LENGTH = 1500
 _MIN_TEMPLATE_TAGS = 3

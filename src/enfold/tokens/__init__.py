@@ -22,6 +22,7 @@ from enfold.tokens.tokenizers import (
     Tokenizer,
     correction,
     get,
+    remember_fewer_texts,
     use_fastest_library_only,
     warm,
 )
@@ -41,6 +42,7 @@ __all__ = [
     "count_messages",
     "counting_threads",
     "get",
+    "remember_fewer_texts",
     "use_fastest_library_only",
     "warm",
 ]

@@ -196,6 +196,9 @@ UNKNOWN = -1
 
 _ENTRIES = 40_000
 """An entry takes about 100 bytes, however long its text is."""
+_FEW_ENTRIES = 10_000
+"""Entries in a server: it knows the counts of messages that come again by other means."""
+_FEW_SLOTS = 2**16
 _SLOTS = 2**18
 """Places of the table of dropped counts, an even number. It takes 3 MB."""
 _PRIME = (1 << 61) - 1
@@ -259,6 +262,12 @@ class Memo:
 
     def __len__(self) -> int:
         return len(self._young) + len(self._old)
+
+    def limit(self, entries: int, slots: int = _FEW_SLOTS) -> None:
+        """Lower the limit of entries in a generation, and the places of dropped counts."""
+        with self._changing:
+            self._entries = min(self._entries, entries)
+            self._dropped = _CountTable(slots)
 
     def get(self, text: str) -> int:
         """The count of one text, or `UNKNOWN`."""
@@ -358,6 +367,10 @@ class Tokenizer:
             for text, count in zip(texts, counts, strict=True)
         ]
 
+    def remember_fewer(self) -> None:
+        """Hold fewer counted texts from now on."""
+        self._memo.limit(_FEW_ENTRIES)
+
     def load(self) -> CountTexts:
         """Return the library's interface, loaded once."""
         with self._loading:
@@ -440,6 +453,12 @@ def get(name: str | Tokenizer = DEFAULT, *, fallback: Literal["chars4"] | None =
 def use_fastest_library_only() -> None:
     """Load only the fastest library from now on: the other one never frees its 13 MB."""
     TiktokenCounter.long_run = 0
+
+
+def remember_fewer_texts() -> None:
+    """Hold fewer counted texts from now on: most texts that a server counts come only once."""
+    for tokenizer in _TOKENIZERS.values():
+        tokenizer.remember_fewer()
 
 
 def warm(name: str = DEFAULT) -> None:
