@@ -249,7 +249,7 @@ def items_in_token(token: str) -> tuple[FoundItem, ...]:
 
 # Texts repeat their tokens, and the receipt reads what leaves the view, the view and the users'
 # words, which share most of theirs.
-@lru_cache(maxsize=4_096)
+@lru_cache(maxsize=8_192)
 def _items_in_token(token: str) -> tuple[FoundItem, ...]:
     if len(token) > _MAX_TOKEN_LENGTH:
         return ()
