@@ -241,7 +241,7 @@ class _CountTable:
 
 
 class Memo:
-    """Counts by text, in two generations of so many `entries` each.
+    """Counts by text, in two generations; `entries` is the maximum number of counts in each.
 
     A text is known by its hash of 64 bits, which Python salts for each process and keeps with the
     text: a chance collision is not expected in the life of any process, and no text is held.

@@ -106,11 +106,11 @@ class Lexicon(dict[str, Token]):
             token = token._replace(concepts=tuple(map(self._pairs.setdefault, pairs, pairs)))
         elif (
             token.concepts
-            and (known := self.get(token.concepts[0]))
-            and (known.concepts == token.concepts)
+            and (word := self.get(token.concepts[0]))
+            and word.concepts == token.concepts
         ):
             # Most words occur in several forms: capitalized, before a comma.
-            token = token._replace(concepts=known.concepts)
+            token = token._replace(concepts=word.concepts)
         self[raw] = token
         for kind, item in token.items:
             concept = item.lower()
