@@ -54,7 +54,7 @@ _MAX_OUTPUT = 2**53
 """Tokens. A larger limit of the reply is the same as none, and would overflow in JSON."""
 _SHORT_MESSAGE = 200
 """Bytes up to which a message is looked up by its bytes, which is faster than to hash it."""
-_MAX_FACTS = 10_000
+_MAX_FACTS = 7_000
 """Messages whose facts are cached; about 450 bytes each. Long bodies have a cache of their own."""
 _THREAD_BYTES = 50_000
 """Bytes of new messages from which they are counted in a thread."""

@@ -45,7 +45,7 @@ _LAST_EVENT_BYTES = 64
 """The longest beginning of a last event; it may be cut by the end of a chunk."""
 _WRITE_INTERVAL = 1.0
 """Seconds during which usage is collected before it is written."""
-_MAX_BATCH = 500
+_MAX_BATCH = 200
 """Calls that are written without a wait: each holds a few kilobytes until it is written."""
 _MAX_WAITING = 10_000
 """Calls that wait at most while the store cannot be reached. Further calls are not counted."""
