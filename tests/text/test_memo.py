@@ -46,3 +46,17 @@ def test_a_text_in_use_is_not_read_again() -> None:
 def test_an_answer_is_never_wrong(texts: list[str]) -> None:
     length = TextMemo(lambda text: (text,), lambda _: 1, entries=3)
     assert [length(text) for text in texts] == [(text,) for text in texts]
+
+
+def test_the_limit_can_only_be_lowered() -> None:
+    length = TextMemo(len, lambda _: 1, entries=100)
+    for number in range(50):
+        length(str(number))
+    length.limit(10)
+    for number in range(100, 125):
+        length(str(number))
+    assert len(length) <= 20
+    length.limit(1_000)
+    for number in range(200, 225):
+        length(str(number))
+    assert len(length) <= 20

@@ -39,6 +39,10 @@ class TextMemo(Generic[Value]):
     def __len__(self) -> int:
         return len(self._young) + len(self._old)
 
+    def limit(self, entries: int) -> None:
+        """Lower the number of entries of a generation."""
+        self._entries = min(self._entries, entries)
+
     def __call__(self, text: str) -> Value:
         """Return the function's value for a text."""
         key = (hash(text) << _LENGTH_BITS) + len(text)

@@ -50,8 +50,8 @@ _QUOTED_MESSAGE = re.compile(
 )
 """A client passes on in a reminder what a person typed while the model worked."""
 _LINE_TAG = re.compile(r"^[ \t]*<([A-Za-z][\w-]*)(?:\s[^<>]{0,400})?>", re.MULTILINE)
-_REMEMBERED = 8_192
-"""Entries of a generation of the memo of spans."""
+_FEW_ENTRIES = 8_192
+"""Entries of a generation of the memo of spans in a server."""
 _MIN_TEMPLATE_LENGTH = 1500
 _MIN_TEMPLATE_TAGS = 3
 """The body of a command has at least this many kinds of blocks."""
@@ -200,8 +200,12 @@ def _read_spans(text: str) -> tuple[Span, ...]:
 
 
 # A message is asked about by several steps of a compression, and by the next compression again.
-# A server asks about every message of all its callers, so that the memo is always full there.
-_find_spans = TextMemo(_read_spans, lambda found: 1 + len(found) // 2, _REMEMBERED)
+_find_spans = TextMemo(_read_spans, lambda found: 1 + len(found) // 2)
+
+
+def remember_fewer_spans() -> None:
+    """Hold fewer spans from now on. In a server with many callers the memo is always full."""
+    _find_spans.limit(_FEW_ENTRIES)
 
 
 def _passages(text: str) -> Iterator[Span]:

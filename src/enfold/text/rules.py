@@ -709,7 +709,7 @@ class _Cues:
 
 
 # People and their programs repeat sentences in other messages, most of them soon.
-@lru_cache(maxsize=1_024)
+@lru_cache(maxsize=4_096)
 def _judge(sentence: str, usual: str, wanted: float) -> tuple[_Cues, _Judgement]:
     """Return the cues of a sentence and its kind; a rule without cues needs the wanted likeness."""
     bare = _without_quoted(sentence)
