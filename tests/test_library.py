@@ -10,6 +10,7 @@ import enfold
 from enfold import tokens, wire
 from enfold.errors import NotFoundError
 from enfold.library import Messages
+from enfold.summaries import SummaryRequest
 from enfold.testing import ScriptedSummarizer
 from tests.llm.servers.loopback import Loopback
 from tests.llm.servers.openai import COMPATIBLE
@@ -133,4 +134,21 @@ def test_a_program_may_change_its_messages_after_they_are_condensed() -> None:
     assert done.messages != before
     for message in messages:
         message["content"] = "changed"
+    assert enfold.restore(done.messages, done.ledger) == before
+
+
+async def test_a_program_may_change_its_messages_while_they_are_condensed() -> None:
+    said = ("Use port 8080 for the proxy. " * 9, "Noted. " * 30, "Go on.", "Done.")
+    roles = ("user", "assistant", "user", "assistant")
+    messages = [{"role": role, "content": text} for role, text in zip(roles, said, strict=True)]
+    before = [dict(message) for message in messages]
+
+    async def change(_request: SummaryRequest) -> str:
+        for message in messages:
+            message["content"] = "changed"
+        return "Use port 8080 for the proxy."
+
+    summarizer = ScriptedSummarizer(change)
+    done = await enfold.condense(messages, "native", keep_tokens=1, summarizer=summarizer)
+    assert summarizer.requests
     assert enfold.restore(done.messages, done.ledger) == before

@@ -75,7 +75,7 @@ async def condense(  # noqa: PLR0913 - a door's options, all but two by name
     conversation = conversation_of(messages)
     raw: list[Any] | None = None
     if isinstance(messages, list) and all(isinstance(each, dict) for each in messages):
-        raw = list(messages)
+        raw = [dict(each) for each in messages]  # a program may change its messages meanwhile
     if summarizer is not None:
         chosen = wiring.make_strategy(settings, summarizer)
         return await stateless.condense(conversation, chosen, options, raw=raw)

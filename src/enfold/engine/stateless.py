@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from copy import copy
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any, ClassVar
@@ -148,7 +147,8 @@ async def condense(
     references = answer.references(plan)
     condensed = _apply(conversation, request, answer)
     shortened = {edit.index: edit.shortenings for edit in answer.edits if edit.shortenings}
-    # A long conversation has many messages. The event loop holds the answer until the next step.
+    # The plan takes much memory, and rendering needs some too. The loop still refers to the answer
+    # of the task that computed it, until its next step.
     del request, plan, answer, outcome
     await asyncio.sleep(0)
     rendered = wire.render(condensed)
@@ -158,12 +158,6 @@ async def condense(
         _messages_in(rendered),
         {} if whole else shortened,
     )
-    if raw is not None:  # the messages are the program's own, which it may change later
-        changes = (
-            replace(change, originals=tuple(map(copy, change.originals)))
-            for change in written.changes
-        )
-        written = replace(written, changes=tuple(changes))
     return Condensed(
         rendered,
         replace(report, seconds=perf_counter() - started),
