@@ -237,6 +237,56 @@ async def test_whole_answers_to_pipelined_requests_come_in_their_order(app: App)
         writer.close()
 
 
+async def test_a_client_that_leaves_stops_the_request_before_a_pipelined_one(app: App) -> None:
+    begun, left = asyncio.Event(), asyncio.Event()
+    calls: list[str] = []
+
+    async def asgi(scope: Scope, receive: Receive, send: Send) -> None:
+        calls.append(scope["path"])
+        await receive()
+        assert call_on_disconnect(scope, left.set)
+        begun.set()
+        await left.wait()
+
+    async with listening(asgi, app) as port:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(REQUEST % b"" + (REQUEST % b"").replace(b" / ", b" /next "))
+        await asyncio.wait_for(begun.wait(), 30)
+        writer.close()
+        await writer.wait_closed()
+        await asyncio.wait_for(left.wait(), 30)
+    assert calls == ["/"]
+
+
+async def test_a_request_after_an_answer_that_ends_the_connection_is_not_run(app: App) -> None:
+    calls: list[str] = []
+
+    async def asgi(scope: Scope, receive: Receive, send: Send) -> None:
+        calls.append(scope["path"])
+        await Response("ok", headers={"connection": "close"})(scope, receive, send)
+
+    async with listening(asgi, app) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        unfinished = b"POST /next HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n{"
+        writer.write(REQUEST % b"" + unfinished)
+        assert (await reader.read()).endswith(b"\r\n\r\nok")
+        writer.close()
+    assert calls == ["/"]
+
+
+async def test_an_answer_before_the_awaited_body_ends_the_connection(app: App) -> None:
+    async def asgi(scope: Scope, receive: Receive, send: Send) -> None:
+        await Response("no", status_code=403)(scope, receive, send)
+
+    async with listening(asgi, app) as port:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write((REQUEST % b"expect: 100-continue\r\n")[:-2])
+        answer = await reader.read()
+        assert answer.startswith(b"HTTP/1.1 403 ")
+        assert b"\r\nconnection: close\r\n" in answer
+        writer.close()
+
+
 @pytest.mark.parametrize(
     "header",
     [(b"x-name", b"a\r\nx-other: b"), (b"x-name", b"a\nb"), (b"x-name", b"\0"), (b"x name", b"a")],

@@ -5,7 +5,9 @@ answered with 431. Both happen before anything else is known of the request. Hea
 short answer are written together; an application that has a complete answer sends it as one
 message. If an answer ends the connection before the request's body has arrived, the rest of the
 body is read for a moment, because a client that is still sending could not read the answer
-otherwise. All of it extends uvicorn's classes, which a test pins to tested versions.
+otherwise. All of it extends uvicorn's classes, which a test pins to tested versions. Of uvicorn's
+options `limit_concurrency` and `reset_contextvars` have no effect: `enfold.server.load` limits
+requests.
 """
 
 from __future__ import annotations
@@ -50,7 +52,7 @@ _EXTENSIONS: dict[str, dict[object, object]] = {WHOLE_ANSWER: {}}
 _WITHOUT_BODY = frozenset({204, 304})
 _NAME = re.compile(rb"[!#$%&'*+\-.^_`|~0-9a-z]+")
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\r(?!\n)|(?<!\r)\n")
-"""Characters that would be read differently by two programs; `\r\n` ends a line."""
+r"""Control characters are not valid in headers; `\r\n` only ends a line."""
 _CACHED_NAMES = 128
 
 
@@ -73,7 +75,7 @@ def call_on_disconnect(scope: Scope, callback: Callable[[], None]) -> bool:
 def takes_whole_answer(scope: Scope, status: int) -> bool:
     """True if a complete answer with this status can be sent as one message.
 
-    Its headers have no `content-length`, `connection` or `transfer-encoding`.
+    The message must not have the headers `content-length`, `connection` and `transfer-encoding`.
     """
     return (
         WHOLE_ANSWER in scope.get("extensions", ())
@@ -98,6 +100,9 @@ class HttpExchange(RequestResponseCycle):
 
     async def send(self, message: Message) -> None:  # type: ignore[override]
         """Send a part of the answer, or all of it."""
+        if self.waiting_for_100_continue:
+            # The client may leave the body out, or send it: the next bytes could be either.
+            self.keep_alive = False
         if message["type"] != WHOLE_ANSWER:
             await super().send(message)  # type: ignore[arg-type]
             return
@@ -198,8 +203,10 @@ class Joined:
 class PatientProtocol(HttpToolsProtocol):
     """The web server's protocol with limits of request headers."""
 
-    cycle: Any  # an `HttpExchange`; None before the first request
+    cycle: Any  # the `HttpExchange` of the newest request; None before the first
     scope: Any
+    _answered: Any = None
+    """The `HttpExchange` of the request that is answered now, or was answered last."""
     head_seconds = HEAD_SECONDS
     _clock: asyncio.TimerHandle | None = None
     """Closes the connection. One timer serves all its waits."""
@@ -308,9 +315,13 @@ class PatientProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the time limit and the request in progress."""
         self._stop_waiting()
+        self.pipeline.clear()
         super().connection_lost(exc)
-        if self.cycle is not None and not self.cycle.response_complete:
-            callback = self.cycle.scope["state"].get(_ON_DISCONNECT)
+        answered = self._answered
+        if answered is not None and not answered.response_complete:
+            answered.disconnected = True
+            answered.message_event.set()
+            callback = answered.scope["state"].get(_ON_DISCONNECT)
             if callback is not None:
                 callback()
 
@@ -320,7 +331,7 @@ class PatientProtocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         """Start the next request that has arrived, or wait for one."""
         self.server_state.total_requests += 1
-        if self.transport.is_closing():
+        if self.transport.is_closing() or self._joined.is_lingering:
             return
         self.flow.resume_reading()
         if self.pipeline:
@@ -330,6 +341,7 @@ class PatientProtocol(HttpToolsProtocol):
             self._close_after(self.timeout_keep_alive)
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._answered = cycle
         self.tasks.add(self.loop.create_task(self._answer(cycle, app)))
 
     async def _answer(self, cycle: RequestResponseCycle, app: Any) -> None:
