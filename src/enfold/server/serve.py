@@ -31,8 +31,8 @@ from enfold.server.metrics import Metrics
 from enfold.server.proxy.routes import open_proxy
 from enfold.server.request_log import log_to_standard_error
 from enfold.settings import ServerSettings, database_url, server_identity, server_settings
-from enfold.text.harness import remember_fewer_spans
-from enfold.tokens import remember_fewer_texts, use_fastest_library_only, warm
+from enfold.text.harness import use_small_memo
+from enfold.tokens import use_fastest_library_only, use_small_memos, warm
 from enfold.tokens.apart import use_process
 from enfold.wiring import open_engine
 
@@ -149,8 +149,8 @@ def run(options: ServeOptions, ready: Callable[[str], None]) -> None:
     log_to_standard_error(quiet=options.quiet)
     _keep_some_memory()
     use_fastest_library_only()
-    remember_fewer_texts()
-    remember_fewer_spans()
+    use_small_memos()
+    use_small_memo()
     use_process(prepare_process)
     given = server_settings()
     if options.fd is not None:

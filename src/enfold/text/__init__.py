@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from hashlib import blake2b
+from sys import hash_info
 from typing import Generic, TypeVar
 
 Value = TypeVar("Value")
 
+
+def _digest(text: str) -> int:
+    whole = text.encode("utf-8", "surrogatepass")
+    return int.from_bytes(blake2b(whole, digest_size=8).digest(), "big")
+
+
+key_of: Callable[[str], int] = hash if hash_info.width >= 64 else _digest  # noqa: PLR2004
+"""Returns a key of 64 bits that stands for a text in a memo.
+
+Python keeps the hash with the text and salts it for each process. A chance collision is not
+expected in the life of any process.
+"""
+
 _ENTRIES = 65_536
-_LENGTH_BITS = 32
 
 
 class TextMemo(Generic[Value]):
@@ -18,9 +32,7 @@ class TextMemo(Generic[Value]):
     that is found in the old one moves to the young. `weigh` returns the number of entries that a
     value counts for. Threads may share it: a generation is replaced, never emptied.
 
-    The texts themselves are not held. The key is the text's hash of 64 bits, which Python salts for
-    each process and keeps with the text, and its length: a chance collision is not expected in the
-    life of any process.
+    The texts themselves are not held, only their keys.
     """
 
     def __init__(
@@ -45,7 +57,7 @@ class TextMemo(Generic[Value]):
 
     def __call__(self, text: str) -> Value:
         """Return the function's value for a text."""
-        key = (hash(text) << _LENGTH_BITS) + len(text)
+        key = key_of(text)
         found = self._young.get(key)
         return self._find(key, text) if found is None else found
 

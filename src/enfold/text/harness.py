@@ -50,7 +50,7 @@ _QUOTED_MESSAGE = re.compile(
 )
 """A client passes on in a reminder what a person typed while the model worked."""
 _LINE_TAG = re.compile(r"^[ \t]*<([A-Za-z][\w-]*)(?:\s[^<>]{0,400})?>", re.MULTILINE)
-_FEW_ENTRIES = 8_192
+_SERVER_ENTRIES = 8_192
 """Entries of a generation of the memo of spans in a server."""
 _MIN_TEMPLATE_LENGTH = 1500
 _MIN_TEMPLATE_TAGS = 3
@@ -203,9 +203,9 @@ def _read_spans(text: str) -> tuple[Span, ...]:
 _find_spans = TextMemo(_read_spans, lambda found: 1 + len(found) // 2)
 
 
-def remember_fewer_spans() -> None:
-    """Hold fewer spans from now on. In a server with many callers the memo is always full."""
-    _find_spans.limit(_FEW_ENTRIES)
+def use_small_memo() -> None:
+    """Remember the spans of fewer texts from now on, to save memory in a server."""
+    _find_spans.limit(_SERVER_ENTRIES)
 
 
 def _passages(text: str) -> Iterator[Span]:

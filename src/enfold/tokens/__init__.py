@@ -22,8 +22,8 @@ from enfold.tokens.tokenizers import (
     Tokenizer,
     correction,
     get,
-    remember_fewer_texts,
     use_fastest_library_only,
+    use_small_memos,
     warm,
 )
 
@@ -42,7 +42,7 @@ __all__ = [
     "count_messages",
     "counting_threads",
     "get",
-    "remember_fewer_texts",
     "use_fastest_library_only",
+    "use_small_memos",
     "warm",
 ]

@@ -40,7 +40,8 @@ PartKind: TypeAlias = Literal["text", "tool_call", "tool_result", "attachment"]
 PART_KINDS: tuple[PartKind, ...] = ("text", "tool_call", "tool_result", "attachment")
 
 _SHORT = 400
-"""Characters of a call's arguments whose text is remembered: a longer one is soon written again."""
+"""Characters of a call's arguments whose text is remembered. A longer one is written again at
+each count, to save memory."""
 
 
 def collect(parts: tuple[Part, ...], into: Mapping[PartKind, list[str]]) -> int:

@@ -25,6 +25,7 @@ from threading import Lock
 from typing import Literal, Protocol, TypeAlias, TypeVar
 
 from enfold.errors import ConfigError, EnfoldError, TokenCountError
+from enfold.text import key_of
 
 CountTexts: TypeAlias = Callable[[list[str]], list[int]]
 """Returns the tokens of each non-empty text. May raise any error; the caller translates it."""
@@ -196,17 +197,18 @@ UNKNOWN = -1
 
 _ENTRIES = 40_000
 """An entry takes about 100 bytes, however long its text is."""
-_FEW_ENTRIES = 10_000
-"""Entries in a server: it knows the counts of messages that come again by other means."""
-_FEW_SLOTS = 2**16
 _SLOTS = 2**18
 """Places of the table of dropped counts, an even number. It takes 3 MB."""
+_SERVER_ENTRIES = 10_000
+"""Entries in a server, which has a cache of the counts of messages besides."""
+_SERVER_SLOTS = 2**16
+"""Places of the table in a server."""
 _PRIME = (1 << 61) - 1
 _TAG = (1 << 64) - 1
 
 
 class _CountTable:
-    """Counts by the hash of a text, in a table of a fixed size; a new one may replace another.
+    """Counts by the key of a text, in a table of a fixed size; a new one may replace another.
 
     It serves conversations that have more texts than a memo has entries: 12 bytes for a text.
     """
@@ -243,8 +245,7 @@ class _CountTable:
 class Memo:
     """Counts by text, in two generations; `entries` is the maximum number of counts in each.
 
-    A text is known by its hash of 64 bits, which Python salts for each process and keeps with the
-    text: a chance collision is not expected in the life of any process, and no text is held.
+    No text is held, only its key.
 
     New texts go to the young generation. When it is full it becomes the old one, and the old one
     is dropped whole; a text that the old one still knows moves to the young. That keeps what is in
@@ -263,7 +264,7 @@ class Memo:
     def __len__(self) -> int:
         return len(self._young) + len(self._old)
 
-    def limit(self, entries: int, slots: int = _FEW_SLOTS) -> None:
+    def limit(self, entries: int, slots: int = _SERVER_SLOTS) -> None:
         """Lower the limit of entries in a generation, and the places of dropped counts."""
         with self._changing:
             self._entries = min(self._entries, entries)
@@ -271,18 +272,18 @@ class Memo:
 
     def get(self, text: str) -> int:
         """The count of one text, or `UNKNOWN`."""
-        count = self._young.get(hash(text), UNKNOWN)
+        count = self._young.get(key_of(text), UNKNOWN)
         return self.find((text,))[0] if count == UNKNOWN and self._old else count
 
     def find(self, texts: Sequence[str]) -> list[int]:
         """The count of each text, or `UNKNOWN`."""
-        counts = list(map(self._young.get, map(hash, texts), repeat(UNKNOWN)))
+        counts = list(map(self._young.get, map(key_of, texts), repeat(UNKNOWN)))
         if self._old and UNKNOWN in counts:
             with self._changing:
                 old = self._old
                 for index, text in enumerate(texts):
                     if counts[index] == UNKNOWN:
-                        key = hash(text)
+                        key = key_of(text)
                         count = counts[index] = old.get(key, UNKNOWN)
                         if count == UNKNOWN:
                             counts[index] = self._dropped.find(key)
@@ -293,11 +294,11 @@ class Memo:
     def keep_one(self, text: str, count: int) -> None:
         """Remember one count for later."""
         with self._changing:
-            self._keep(hash(text), count)
+            self._keep(key_of(text), count)
 
     def keep(self, counted: Mapping[str, int]) -> None:
         """Remember counts for later."""
-        keys = map(hash, counted)
+        keys = map(key_of, counted)
         with self._changing:
             if len(self._young) + len(counted) <= self._entries:
                 self._young.update(zip(keys, counted.values(), strict=True))
@@ -367,9 +368,9 @@ class Tokenizer:
             for text, count in zip(texts, counts, strict=True)
         ]
 
-    def remember_fewer(self) -> None:
-        """Hold fewer counted texts from now on."""
-        self._memo.limit(_FEW_ENTRIES)
+    def use_small_memo(self) -> None:
+        """Remember fewer counts from now on."""
+        self._memo.limit(_SERVER_ENTRIES)
 
     def load(self) -> CountTexts:
         """Return the library's interface, loaded once."""
@@ -455,10 +456,10 @@ def use_fastest_library_only() -> None:
     TiktokenCounter.long_run = 0
 
 
-def remember_fewer_texts() -> None:
-    """Hold fewer counted texts from now on: most texts that a server counts come only once."""
+def use_small_memos() -> None:
+    """Remember fewer counts from now on, to save memory in a server."""
     for tokenizer in _TOKENIZERS.values():
-        tokenizer.remember_fewer()
+        tokenizer.use_small_memo()
 
 
 def warm(name: str = DEFAULT) -> None:
