@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from nicegui import ui
@@ -57,9 +57,9 @@ class ContextBar:
     """Returns the model that answers next. None is the session's."""
     is_client: bool
     """True: system prompt and tools are not stored, so they are estimated."""
-    _status: Status | None = None
-    _unstored: int = 0
-    _counts_started: int = 0
+    _status: Status | None = field(default=None, init=False)
+    _unstored: int = field(default=0, init=False)
+    _counts_started: int = field(default=0, init=False)
 
     def place(self) -> None:
         """Add the empty bar to the page."""

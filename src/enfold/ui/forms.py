@@ -350,9 +350,9 @@ class ObjectList:
                 with ui.element("div").classes("ef-grow"):
                     ui.label(f"{index + 1}. {name}").classes("st-title")
                     with ui.element("div").classes("ef-row"):
-                        describe_item = self._form.badges.get(self._model)
-                        for badge in describe_item(item) if describe_item else ():
-                            ui.label(badge).classes("st-badge")
+                        if describe_item := self._form.badges.get(self._model):
+                            for badge in describe_item(item):
+                                ui.label(badge).classes("st-badge")
                 with ui.element("div").classes("ef-row-tight"):
                     up = icon_button("arrow_upward", f"Move {name} up")
                     up.on_click(partial(self._move, index, index - 1)).set_enabled(index > 0)

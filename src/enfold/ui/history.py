@@ -185,9 +185,8 @@ async def _page(
     first = (page - 1) * PAGE + 1
     rows = await read_messages(window.engine, session, first, first + PAGE - 1)
     places = await read_placement(window.engine, session)
-    texts = [part.text for row in rows for part in message_text.sections(message_of(row))]
-    # Searching is slow: a thread fills the cache of matches before the page is drawn.
-    await asyncio.to_thread(lambda: [find_matches(text, query.query) for text in texts])
+    # Reading and searching are slow: a thread fills the caches before the page is drawn.
+    await asyncio.to_thread(_find_in, rows, query)
     _pages(session.id, query, page, depth)
     with ui.element("section").classes("ef-stack").props('aria-label="Messages"'):
         for row in rows:
@@ -195,6 +194,12 @@ async def _page(
     _pages(session.id, query, page, depth)
     if query.message is not None:
         ui.run_javascript(f"document.getElementById('m{query.message}')?.scrollIntoView()")
+
+
+def _find_in(rows: Sequence[StoredMessage], query: HistoryQuery) -> None:
+    for row in rows:
+        for part in message_text.sections(message_of(row)):
+            find_matches(part.text, query.query)
 
 
 def _pages(session: str, query: HistoryQuery, page: int, depth: int) -> None:

@@ -37,8 +37,8 @@ class Pins:
     session: Session
     changed: Callable[[], Awaitable[None]] | None = None
     """Called in place of `load` after a message was pinned or released here; it calls `load`."""
-    _standing: Mapping[str, StandingMessage] = field(default_factory=dict)
-    _buttons: dict[str, tuple[ui.button, int]] = field(default_factory=dict)
+    _standing: Mapping[str, StandingMessage] = field(init=False, default_factory=dict)
+    _buttons: dict[str, tuple[ui.button, int]] = field(init=False, default_factory=dict)
     """The buttons at messages, each with the message's number."""
 
     @property

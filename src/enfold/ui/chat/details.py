@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from nicegui import ui
@@ -57,12 +57,12 @@ class SessionDetails:
     session: Session
     pins: Pins
     undo: Callable[[], Awaitable[None]]
-    _record: SessionRecord | None = None
-    _snapshots: tuple[Snapshot, ...] = ()
-    _used: Snapshot | None = None
-    _usage: Sequence[UsageTotal] = ()
-    _last_input: int | None = None
-    _saved: float | None = None
+    _record: SessionRecord | None = field(default=None, init=False)
+    _snapshots: tuple[Snapshot, ...] = field(default=(), init=False)
+    _used: Snapshot | None = field(default=None, init=False)
+    _usage: Sequence[UsageTotal] = field(default=(), init=False)
+    _last_input: int | None = field(default=None, init=False)
+    _saved: float | None = field(default=None, init=False)
     """The money that compressions saved; None if it is unknown."""
 
     def place(self, *, is_open: bool) -> None:

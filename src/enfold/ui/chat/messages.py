@@ -254,11 +254,11 @@ class TranscriptList:
     session: Session
     actions: MessageActions
     draw_summary: Callable[[Snapshot], None]
-    _drawn: list[PageEntry] = field(default_factory=list)
-    _names: dict[str, str] = field(default_factory=dict)
-    _earlier: TranscriptPage | None = None
-    _snapshot: Snapshot | None = None
-    _busy: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _drawn: list[PageEntry] = field(init=False, default_factory=list)
+    _names: dict[str, str] = field(init=False, default_factory=dict)
+    _earlier: TranscriptPage | None = field(default=None, init=False)
+    _snapshot: Snapshot | None = field(default=None, init=False)
+    _busy: asyncio.Lock = field(init=False, default_factory=asyncio.Lock)
 
     def place(self) -> None:
         """Add the empty list to the page."""

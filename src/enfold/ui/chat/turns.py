@@ -105,8 +105,8 @@ class TurnRunner:
     show_title: Callable[[str], Awaitable[None]]
     below: ui.element = field(init=False)
     """Where answers are shown."""
-    _task: asyncio.Task[None] | None = None
-    _reply: PendingReply | None = None
+    _task: asyncio.Task[None] | None = field(default=None, init=False)
+    _reply: PendingReply | None = field(default=None, init=False)
 
     @property
     def is_busy(self) -> bool:

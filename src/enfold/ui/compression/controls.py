@@ -136,11 +136,11 @@ class CompressionPanel:
     changed: Changed
     go_on: Changed
     """Has the model answer the last message if it waits for an answer."""
-    _task: asyncio.Task[None] | None = None
-    _ways: Mapping[str, Callable[[], Any]] = field(default_factory=dict)
+    _task: asyncio.Task[None] | None = field(default=None, init=False)
+    _ways: Mapping[str, Callable[[], Any]] = field(init=False, default_factory=dict)
     """The ways on if the last action fails: button -> action."""
-    _step: ui.label | None = None
-    _problem: ui.element | None = None
+    _step: ui.label | None = field(default=None, init=False)
+    _problem: ui.element | None = field(default=None, init=False)
 
     async def show(self) -> None:
         """Show the current notices and follow the session's events."""

@@ -175,7 +175,9 @@ def show_preview(found: Preview) -> None:
             for step in found.steps
         ]
         table("Steps", ("Step", "Before", "After", "Saved"), rows)
-    few = f"Only {before:,} tokens: a compression saves little."
-    for warning in (few, *found.warnings) if before < AUTO_FLOOR else found.warnings:
+    warnings = list(found.warnings)
+    if before < AUTO_FLOOR:
+        warnings.insert(0, f"Only {before:,} tokens: a compression saves little.")
+    for warning in warnings:
         with notice("warm", warning):
             pass

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from nicegui import ui
@@ -38,7 +38,7 @@ class ModelsSection:
     """The list of models in pages, and the dialog to edit one."""
 
     window: Window
-    _found: tuple[ModelConfig, ...] = ()
+    _found: tuple[ModelConfig, ...] = field(default=(), init=False)
 
     async def build(self) -> None:
         """Build the page, then show the models."""
