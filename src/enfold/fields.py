@@ -113,11 +113,6 @@ class FieldDescription:
     """The kind of a list's items."""
 
     @property
-    def variable(self) -> str:
-        """The environment variable of a setting."""
-        return f"ENFOLD_{self.name.upper()}"
-
-    @property
     def allowed(self) -> str:
         """The valid values, in words: `a whole number, 1 or more`."""
         if self.expected:

@@ -629,7 +629,7 @@ def _add_to_digest(together: blake2b, message: bytes) -> None:
 
 
 def _content(message: Any) -> str:
-    """Return the content of a wire message if it is a text. The same messages have the same."""
+    """Return the content of a wire message if it is a text. Equal messages have equal contents."""
     content = message.get("content") if isinstance(message, dict) else None
     return content if isinstance(content, str) else ""
 

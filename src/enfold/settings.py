@@ -50,13 +50,16 @@ _LOWEST_SHARE = budget.MIN_CONDENSE_THRESHOLD / 100
 _PERCENT = "95 % is 0.95"
 
 
-_trigger, _verbatim, _summary, _general, _proxy, _strategy = (
-    partial(described, group=group) for group in GROUPS
-)
+_trigger = partial(described, group="When to compress")
+_verbatim = partial(described, group="What stays verbatim")
+_summary = partial(described, group="Summaries")
+_general = partial(described, group="Model and notifications")
+_proxy = partial(described, group="Proxy")
+_strategy = partial(described, group="Strategy")
 
 
 class SettingsModel(DescribedModel):
-    """A described model whose values may be texts: an environment has nothing else."""
+    """A described model whose values may be texts, as those from the environment are."""
 
     @field_validator("*", mode="before")
     @classmethod
@@ -608,7 +611,7 @@ def _defaults() -> tuple[dict[str, str], Settings]:
 def from_environment(environment: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Return the settings in the environment: `ENFOLD_` and the name in capitals, or an alias."""
     given = os.environ if environment is None else environment
-    variables = {field.variable: name for name, field in fields().items()}
+    variables = {_variable(name): name for name in fields()}
     aliases = {alias: alias for alias in ALIASES if alias.isupper()}
     return {name: given[key] for key, name in (variables | aliases).items() if given.get(key)}
 
@@ -711,19 +714,24 @@ class ServerSettings(SettingsModel):
         return tuple(host.lower() for host in value)
 
 
+def _variable(name: str) -> str:
+    """Return the environment variable of a setting."""
+    return f"ENFOLD_{name.upper()}"
+
+
 def server_settings(environment: Mapping[str, str] | None = None) -> ServerSettings:
     """Return the server's settings from its environment variables."""
     given = os.environ if environment is None else environment
     values: dict[str, Any] = {}
     for name, field in describe(ServerSettings).items():
-        text = given.get(field.variable)
+        text = given.get(_variable(name))
         if not text:
             continue
         try:
             values[name] = getattr(ServerSettings.model_validate({name: text}), name)
         except ValidationError:
             raise ConfigError(
-                f"environment: {field.variable} = {text!r}: expected {field.allowed}"
+                f"environment: {_variable(name)} = {text!r}: expected {field.allowed}"
             ) from None
     return ServerSettings(**values)
 

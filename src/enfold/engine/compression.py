@@ -187,12 +187,14 @@ class CompressionRun:
         try:
             with track_spending() as spent:
                 answer = await pipeline.run_strategy(request, plan, self._record_fallback)
-        except (NoGainError, UncompressibleError) as error:
-            # Another attempt with the same parts would end in the same way.
-            await self.store.write(snapshots.forget_parts, session.key)
+        except UncompressibleError:
+            await self._forget_parts()
+            raise
+        except NoGainError as error:
+            await self._forget_parts()
             # A view that can be sent as it is never blocks a session.
             is_sendable = request.allowed is not None and before <= request.allowed
-            if isinstance(error, UncompressibleError) or (automatic and not is_sendable):
+            if automatic and not is_sendable:
                 raise
             emit(failed(facts(error).code, str(error), retryable=False))
             return Outcome("no_gain", before, before, warnings=(str(error),), cost=spent.total())
@@ -204,6 +206,10 @@ class CompressionRun:
         outcome = await self._record(answer, outcome)
         emit(_finished(session, outcome, automatic=automatic))
         return outcome
+
+    async def _forget_parts(self) -> None:
+        """Forget the finished parts: another attempt with them would end in the same way."""
+        await self.store.write(snapshots.forget_parts, self.session.key)
 
     async def _with_originals(self, plan: Plan) -> Plan:
         """Return the plan with the originals of the edited messages in its middle."""

@@ -24,7 +24,7 @@ from enfold.strategies.presets import Preset
 if TYPE_CHECKING:
     from enfold.engine.session import Session
 
-_tokens = partial(
+_token_field = partial(
     described,
     default=None,
     le=LARGEST,
@@ -41,13 +41,13 @@ class ModelChanges(DescribedModel):
         "json_schema_extra": {"examples": [{"max_input": 128_000, "threshold": 0.9}]}
     }
 
-    max_input: int | None = _tokens(
+    max_input: int | None = _token_field(
         "Maximum input",
         "The largest input, in the model's tokens. Most models accept at least 128,000.",
         ge=1,
         expected="a whole number, 1 or more",
     )
-    max_output: int | None = _tokens(
+    max_output: int | None = _token_field(
         "Maximum output", "The longest reply, in the model's tokens.", ge=0
     )
     threshold: float | None = described(
@@ -58,7 +58,7 @@ class ModelChanges(DescribedModel):
         le=1,
         unset="unchanged",
     )
-    retention_tokens: int | None = _tokens(
+    retention_tokens: int | None = _token_field(
         "Recent tokens kept", "Number of recent tokens kept verbatim.", ge=0
     )
     tokenizer: str | None = described(

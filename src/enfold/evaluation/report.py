@@ -251,8 +251,10 @@ def by_rule(found: Sequence[MethodSummary]) -> list[RuleSummary]:
     rows: list[RuleSummary] = []
     for summary in found:
         half, way = summary.half, summary.way
+        if way.strategy == NEWEST:
+            continue
         newest = newest_of.get((half, way.budget), {})
-        for name, reach in summary.by_rule.items() if way.strategy != NEWEST else ():
+        for name, reach in summary.by_rule.items():
             compared = newest[name].in_view if name in newest else None
             shares = (compared, reach.in_view, reach.by_search, reach.reachable)
             rows.append(RuleSummary(half, name_of(way), name, reach.questions, *shares))

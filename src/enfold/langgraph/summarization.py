@@ -367,7 +367,7 @@ def summarization(
 
 
 def _as_list(messages: Sequence[BaseMessage]) -> list[Any]:
-    """Return the messages in a list of the type that models accept and states have."""
+    """Return a list; its type is `Any`, because models and states accept other unions."""
     return list(messages)
 
 

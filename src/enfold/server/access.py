@@ -116,7 +116,7 @@ _FIRST_HEADERS = "first_headers"
 
 
 def first_headers(scope: Scope) -> Mapping[bytes, bytes]:
-    """Return the first value of each header of a request; made once for all who ask."""
+    """Return the first value of each header of a request; the request's state caches it."""
     state = scope.setdefault("state", {})
     found: dict[bytes, bytes] | None = state.get(_FIRST_HEADERS)
     if found is None:
@@ -368,11 +368,11 @@ _NO_CREDENTIALS = _Credentials(None, None, "")
 
 def _take_credentials(scope: Scope) -> _Credentials:
     """Remove the credentials from the request and return them."""
-    path: str = scope["path"]
-    if not path.startswith((_PATH, *OWN)) and _CREDENTIAL_HEADERS.isdisjoint(first_headers(scope)):
+    has_ours = scope["path"].startswith((_PATH, *OWN))
+    if not has_ours and _CREDENTIAL_HEADERS.isdisjoint(first_headers(scope)):
         return _NO_CREDENTIALS
     token, cookie, namespace = _take_path_token(scope), None, ""
-    path = scope["path"]
+    path: str = scope["path"]
     others: list[tuple[bytes, bytes]] = []
     for name, value in scope["headers"]:
         if name == HEADER:
@@ -388,7 +388,7 @@ def _take_credentials(scope: Scope) -> _Credentials:
         else:
             others.append((name, value))
     scope["headers"] = others
-    scope["state"].pop(_FIRST_HEADERS, None)
+    scope.get("state", {}).pop(_FIRST_HEADERS, None)
     # The cookie does not open the API: a page of another program on this machine could use it.
     return _Credentials(token, None if path.startswith((*OWN, "/v1")) else cookie, namespace)
 

@@ -66,8 +66,8 @@ class Front:
             await self._ui(scope, receive, _with_headers(send))
 
 
-class _First:
-    """Tries a few routes before all others."""
+class _ProxyFirst:
+    """Tries the routes of the proxy before the rest."""
 
     def __init__(self, routes: Sequence[BaseRoute], rest: ASGIApp) -> None:
         self._routes = routes
@@ -174,7 +174,7 @@ def create_app(
     sign_in = None if ui is None else SignIn(tokens)
     routes = [*health.routes(), *(sign_in.routes() if sign_in else ())]
     rest: ASGIApp = api if ui is None else Front(api, ui)
-    inner: ASGIApp = _First(forwarding, Router(routes, redirect_slashes=False, default=rest))
+    inner: ASGIApp = _ProxyFirst(forwarding, Router(routes, redirect_slashes=False, default=rest))
     inner = LoadGuard(Bodies(inner, options.body_limit))
     if options.rate_limit is not None:
         inner = Rates(inner, options.rate_limit)

@@ -79,8 +79,8 @@ class LoadGuard:
         self._app = app
         self.limits = limits or LoadLimits()
         """The limits of this server."""
-        self._most = self.limits.requests + self.limits.waiting
-        self._most_of_caller = self.limits.caller_requests + self.limits.caller_waiting
+        self._max_requests = self.limits.requests + self.limits.waiting
+        self._max_caller_requests = self.limits.caller_requests + self.limits.caller_waiting
         self._requests: dict[bytes | str, int] = {}
         """Requests of each caller, waiting ones included."""
         self._all_requests = 0
@@ -106,7 +106,7 @@ class LoadGuard:
             return
         requests, key = self._requests, _key(scope)
         count = requests.get(key, 0)
-        if count >= self._most_of_caller or self._all_requests >= self._most:
+        if count >= self._max_caller_requests or self._all_requests >= self._max_requests:
             raise _overload("too many requests are in progress")
         requests[key] = count + 1
         self._all_requests += 1
@@ -160,7 +160,7 @@ class LoadGuard:
         """Wait for a compute place. It is taken back after a time if another request waits."""
         if not self._computing.take_free():
             if self._computing_check is None:
-                self._end_late_computing()
+                self._free_overdue_places()
             await self._computing.take(load.key)
         self._computing_since[load] = asyncio.get_running_loop().time()
 
@@ -169,8 +169,8 @@ class LoadGuard:
         if self._computing_since.pop(load, None) is not None:
             self._computing.give_back()
 
-    def _end_late_computing(self) -> None:
-        """Take back the places of requests that wait for something else; look again later."""
+    def _free_overdue_places(self) -> None:
+        """Free the places that are held for too long; look again later while none is free."""
         loop, seconds = asyncio.get_running_loop(), self.limits.computing_seconds
         now, self._computing_check = loop.time(), None
         for load, since in list(self._computing_since.items()):
@@ -178,7 +178,7 @@ class LoadGuard:
                 self.stop_computing(load)
         oldest = next(iter(self._computing_since.values()), now)
         if not self._computing.is_free:
-            self._computing_check = loop.call_at(oldest + seconds, self._end_late_computing)
+            self._computing_check = loop.call_at(oldest + seconds, self._free_overdue_places)
 
     def hold(self, key: bytes | str, size: int) -> None:
         """Count bytes of a body; raise `OverloadError` if too many are held."""

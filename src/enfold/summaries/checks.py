@@ -193,11 +193,14 @@ def _occurring(words: Iterable[str], given: Sequence[str]) -> set[str]:
     """
     found, left = set[str](), {f" {word} ": word for word in words}
     has_long = any(len(word) >= LONGEST_TERM for word in left.values())
-    for line in () if has_long else map(_line_of, _blocks(filter(str.isascii, given))):
-        while key := next((key for key in islice(left, _WORDS_AHEAD) if key in line), ""):
-            found.add(left.pop(key))
+    if not has_long:
+        for line in map(_line_of, _blocks(filter(str.isascii, given))):
+            while key := next((key for key in islice(left, _WORDS_AHEAD) if key in line), ""):
+                found.add(left.pop(key))
+    if not left:
+        return found
     others = (text for text in given if not text.isascii())
-    for text in chain(_blocks(filter(str.isascii, given)), others) if left else ():
+    for text in chain(_blocks(filter(str.isascii, given)), others):
         lower = text.lower()
         if lower.isascii() and not has_long:
             line = _line_of(lower)

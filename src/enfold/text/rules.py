@@ -197,8 +197,8 @@ class _Entry(NamedTuple):
     cue: str
     words: tuple[str, ...]
     at_start: bool
-    later: str
-    """A word that a sentence with the entry has after its first one. Empty if any may follow."""
+    required_word: str
+    """A word of the cue after its first: a sentence without it has no such cue. May be empty."""
 
 
 class _WordCues(NamedTuple):
@@ -934,9 +934,9 @@ def _hits(tokens: list[str], lexicon: _Lexicon) -> list[tuple[str, int, int]]:
             starts.add(place + 1)
         if pairs and (longer := pairs.get("".join(tokens[place + 1 : place + 2]))):
             entries = (*entries, *longer)
-        for cue, words, at_start, later in entries:
-            is_possible = later in present
-            end = place + 1 if len(words) == 1 else is_possible and _match(words, tokens, place)
+        for cue, words, at_start, required_word in entries:
+            # The first word is there already.
+            end = _match(words[1:], tokens, place + 1) if required_word in present else 0
             if not end:
                 continue
             (anchored if at_start else hits).append((cue, place, end))

@@ -159,10 +159,8 @@ def _parse_block(kinds: Collection[str], raw: Any) -> Any:
     match kind:
         case "text":
             return Text(text_field(raw, "text"), raw)
-        case "image":
-            return parse_field(raw, "source", partial(_parse_source, raw, ""))
-        case "document":
-            name = text_field(raw, "title", default="")
+        case "image" | "document":
+            name = text_field(raw, "title", default="") if kind == "document" else ""
             return parse_field(raw, "source", partial(_parse_source, raw, name))
         case "thinking":
             return Reasoning(text_field(raw, "thinking"), raw)
@@ -171,12 +169,14 @@ def _parse_block(kinds: Collection[str], raw: Any) -> Any:
         case "tool_use":
             arguments = object_field(raw, "input")
             return ToolCall(text_field(raw, "id"), text_field(raw, "name"), arguments, raw)
-    return ToolResult(
-        text_field(raw, "tool_use_id"),
-        parse_content(raw.get("content"), partial(_parse_block, _RESULT_BLOCKS)),
-        flag_field(raw, "is_error"),
-        extras=raw,
-    )
+        case "tool_result":
+            return ToolResult(
+                text_field(raw, "tool_use_id"),
+                parse_content(raw.get("content"), partial(_parse_block, _RESULT_BLOCKS)),
+                flag_field(raw, "is_error"),
+                extras=raw,
+            )
+    return Unknown(raw)
 
 
 def _parse_source(block: dict[str, Any], name: str, source: dict[str, Any]) -> ResultPart:

@@ -67,7 +67,7 @@ def example(**values: Any) -> ConfigDict:
 
 
 class CallSettings(Shape):
-    """Options of a call: settings."""
+    """Settings that apply to one call."""
 
     settings: dict[str, Any] = Field(
         default_factory=dict, description="Settings for this call only."

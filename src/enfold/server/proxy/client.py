@@ -320,10 +320,11 @@ _PRODUCT = re.compile(r"[A-Za-z][\w.+-]{0,39}")
 
 def client_name(headers: Mapping[bytes, bytes]) -> str | None:
     """Return the name of the program that sent these headers; None if it is unknown."""
-    for header, pattern, name in () if _NAMING_HEADERS.isdisjoint(headers) else _BY_HEADER:
-        value = headers.get(header)
-        if value is not None and (pattern is None or pattern.search(value.decode("latin-1"))):
-            return name
+    if not _NAMING_HEADERS.isdisjoint(headers):
+        for header, pattern, name in _BY_HEADER:
+            value = headers.get(header)
+            if value is not None and (pattern is None or pattern.search(value.decode("latin-1"))):
+                return name
     return _name_of(headers.get(b"user-agent", b"").decode("latin-1"))
 
 

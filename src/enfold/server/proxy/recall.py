@@ -281,7 +281,7 @@ class JoinedStream:
     length: None = None
 
     def whole_body(self) -> None:
-        """Return None: the stream goes on."""
+        """Return None, because the body is still arriving."""
         return
 
     def chunks(self) -> AsyncIterator[bytes]:

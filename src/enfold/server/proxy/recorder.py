@@ -255,7 +255,7 @@ class CompletedRequest:
 
 
 def may_be_incomplete(body: RequestBody) -> bool:
-    """Return False if all requests of the wire have their whole history."""
+    """Return True if requests of this wire may refer to messages that the provider stores."""
     return bool(body.wire.stored_responses or body.wire.external_history_keys)
 
 

@@ -383,7 +383,7 @@ class Material:
     costs: list[UnitCost]
     factors: list[float]
     worths: dict[str, float]
-    """By concept. Those of concepts that the summary has fall while it is composed."""
+    """By concept. The composition lowers the worths of concepts that the summary has."""
     replaced: dict[int, float]
     """Units that a correction made obsolete."""
     people: tuple[str, ...] = ()

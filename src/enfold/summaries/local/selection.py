@@ -190,7 +190,7 @@ def _draft_ranks(
 
 
 def _highest(ranks: Sequence[float], number: int) -> bytearray:
-    """Return a flag for each rank: 1 for the highest. Of equal ranks those before the others."""
+    """Return a flag for each rank: 1 for the `number` highest; of equal ranks for the first."""
     threshold = sorted(ranks)[-number]
     flags = bytearray(rank > threshold for rank in ranks)
     equal = (index for index, rank in enumerate(ranks) if rank == threshold)
@@ -282,8 +282,9 @@ class UnitCost(NamedTuple):
 class _Queue:
     """Indexes of units in the order of their ranks, which may change.
 
-    The first ranks are sorted once and held in arrays. A unit that gets another rank is pushed on a
-    heap, and its earlier place remains.
+    The first ranks are sorted once and held in arrays, which take less memory than a heap of
+    tuples. A unit that gets another rank is pushed on a small heap. Its earlier place remains, so
+    it may come twice; the caller skips a unit that it has selected.
     """
 
     def __init__(self, indexes: Iterable[int]) -> None:
@@ -343,7 +344,7 @@ class UnitSelection:
         worths: dict[str, float],
         factors: Sequence[float],
     ) -> None:
-        """The worths of the concepts fall in place as units are selected."""
+        """Start without a unit; a selection lowers the values of `worths`, by concept."""
         self.selected: list[int] = []
         self.tokens = 0
         self._units = units

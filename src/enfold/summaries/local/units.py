@@ -349,7 +349,7 @@ class UnitDraft(NamedTuple):
 class SummaryUnit(NamedTuple):
     """One candidate for the summary: a reading, without the fields that only its form needs.
 
-    It has the fields themselves, because a reading of its own would take half as much again.
+    It has the fields of a reading themselves, because a second object takes more memory.
     """
 
     text: str
@@ -747,7 +747,7 @@ _MAX_TOPIC = 6
 
 
 def correction_topics(units: Sequence[SummaryUnit], lexicon: Lexicon) -> dict[str, list[int]]:
-    """Return the words of corrections, each with the units that have it: a few more than usable."""
+    """Return the words of corrections, each with the units that have it, or the first of many."""
     topics: dict[str, list[int]] = {
         concept: []
         for index in _corrections(units)
