@@ -34,7 +34,7 @@ def _settings() -> Iterator[str]:
     for each in settings.fields().values():
         shown = "unset" if each.default is None else f"`{dump_text(each.default)}`"
         text = each.help + (f" Unset: {each.unset}." if each.unset else "")
-        yield f"| `{each.name}` | {shown} | {_cell(text)} | `ENFOLD_{each.name.upper()}` |"
+        yield f"| `{each.name}` | {shown} | {_cell(text)} | `{settings.variable_of(each.name)}` |"
     yield "\n## Other accepted names\n"
     yield "| name | setting |\n|---|---|"
     yield from (f"| `{alias}` | `{name}` |" for alias, name in settings.ALIASES.items())
@@ -43,7 +43,7 @@ def _settings() -> Iterator[str]:
     yield "| variable | default | |\n|---|---|---|"
     for each in describe(settings.ServerSettings).values():
         shown = f"`{each.default}`" if each.default else "unset"
-        yield f"| `{each.variable}` | {shown} | {_cell(each.help)} |"
+        yield f"| `{settings.variable_of(each.name)}` | {shown} | {_cell(each.help)} |"
     for name, wire in UPSTREAMS.items():
         variable = f"ENFOLD_{name.upper()}_BASE_URL"
         yield f"| `{variable}` | `{wire.address}` | The upstream of the proxy. |"

@@ -611,7 +611,7 @@ def _defaults() -> tuple[dict[str, str], Settings]:
 def from_environment(environment: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Return the settings in the environment: `ENFOLD_` and the name in capitals, or an alias."""
     given = os.environ if environment is None else environment
-    variables = {_variable(name): name for name in fields()}
+    variables = {variable_of(name): name for name in fields()}
     aliases = {alias: alias for alias in ALIASES if alias.isupper()}
     return {name: given[key] for key, name in (variables | aliases).items() if given.get(key)}
 
@@ -714,7 +714,7 @@ class ServerSettings(SettingsModel):
         return tuple(host.lower() for host in value)
 
 
-def _variable(name: str) -> str:
+def variable_of(name: str) -> str:
     """Return the environment variable of a setting."""
     return f"ENFOLD_{name.upper()}"
 
@@ -724,14 +724,14 @@ def server_settings(environment: Mapping[str, str] | None = None) -> ServerSetti
     given = os.environ if environment is None else environment
     values: dict[str, Any] = {}
     for name, field in describe(ServerSettings).items():
-        text = given.get(_variable(name))
+        text = given.get(variable_of(name))
         if not text:
             continue
         try:
             values[name] = getattr(ServerSettings.model_validate({name: text}), name)
         except ValidationError:
             raise ConfigError(
-                f"environment: {_variable(name)} = {text!r}: expected {field.allowed}"
+                f"environment: {variable_of(name)} = {text!r}: expected {field.allowed}"
             ) from None
     return ServerSettings(**values)
 
