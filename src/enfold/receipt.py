@@ -53,6 +53,7 @@ from enfold.text.items import (
     texts,
     without_headings,
 )
+from enfold.text.words import occurrences
 
 Fate: TypeAlias = Literal["kept", "restorable", "lost"]
 FATES: tuple[Fate, ...] = ("kept", "restorable", "lost")
@@ -416,13 +417,11 @@ class ViewText:
 
     def _has_literally(self, item: str) -> bool:
         text = self._text
-        start = text.find(item)
-        while start >= 0:
+        for start in occurrences(text, item):
             end = start + len(item)
             continues = end < len(text) and _is_one_word(text[end - 1], text[end])
             if not continues and not (start and _is_one_word(text[start - 1], text[start])):
                 return True
-            start = text.find(item, start + 1)
         return False
 
 

@@ -120,8 +120,13 @@ def first_headers(scope: Scope) -> Mapping[bytes, bytes]:
     state = scope.setdefault("state", {})
     found: dict[bytes, bytes] | None = state.get(_FIRST_HEADERS)
     if found is None:
-        found = state[_FIRST_HEADERS] = dict(reversed(scope["headers"]))
+        found = state[_FIRST_HEADERS] = first_values(scope["headers"])
     return found
+
+
+def first_values(headers: Sequence[Header]) -> dict[bytes, bytes]:
+    """Return the first value of each header."""
+    return dict(reversed(headers))
 
 
 class Segments:

@@ -22,7 +22,7 @@ from enfold.store import tree
 from enfold.store.database import Database, Row
 from enfold.store.index import namespace_scope, session_scope
 from enfold.store.tree import Node
-from enfold.text.words import Phrase, Term, parts_of, phrases_of, terms_of
+from enfold.text.words import Phrase, Term, occurrences, parts_of, phrases_of, terms_of
 
 _END = 2**62
 _RECENT = 1_000
@@ -108,12 +108,10 @@ def _locate_in_ascii(lower: str, phrases: Iterable[Phrase]) -> tuple[int, int]:
     """Return start and end of the phrase that ends first in a text of lower case."""
     spans: list[tuple[int, int]] = []
     for phrase in phrases:
-        start = lower.find(phrase.terms[0])
-        while start >= 0:
+        for start in occurrences(lower, phrase.terms[0]):
             if end := _end_of_phrase(lower, start, phrase):
                 spans.append((start, end))
                 break
-            start = lower.find(phrase.terms[0], start + 1)
     return min(spans, key=itemgetter(1), default=(0, 0))
 
 

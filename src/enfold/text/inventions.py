@@ -18,7 +18,7 @@ from typing import Literal, TypeAlias
 
 from enfold.text.grammar import ItemClass, items_in_token, plain_kind, tokens_of
 from enfold.text.items import extract
-from enfold.text.words import UNSPACED, texts_of_terms
+from enfold.text.words import UNSPACED, occurrences, texts_of_terms
 
 InventionKind: TypeAlias = ItemClass | Literal["quotation"]
 Invention: TypeAlias = tuple[InventionKind, str]
@@ -542,13 +542,11 @@ def _is_examined(kind: ItemClass, item: str) -> bool:
 
 def _has_literally(text: str, item: str) -> bool:
     """Return True if the item is in the text and not a part of a longer word or number."""
-    start = text.find(item)
-    while start >= 0:
+    for start in occurrences(text, item):
         end = start + len(item)
         is_part = _continues(text[max(0, start - 2) : start], item[0])
         if not is_part and not _continues(text[end : end + 2][::-1], item[-1]):
             return True
-        start = text.find(item, start + 1)
     return False
 
 
@@ -557,8 +555,7 @@ def _has_token(text: str, token: str) -> bool:
     if not _TOKEN.fullmatch(token):
         return False
     is_bare = token == token.strip(_EDGES)
-    start = text.find(token)
-    while start >= 0:
+    for start in occurrences(text, token):
         before, after = start, start + len(token)
         while is_bare and before and text[before - 1] in _EDGES:
             before -= 1
@@ -567,30 +564,25 @@ def _has_token(text: str, token: str) -> bool:
         begins_inside = before and _TOKEN.match(text, before - 1)
         if not begins_inside and not _TOKEN.match(text, after):
             return True
-        start = text.find(token, start + 1)
     return False
 
 
 def _has_between_borders(text: str, word: str) -> bool:
     """Return True if the text has the word, and no letter or digit next to it."""
-    start = text.find(word)
-    while start >= 0:
+    for start in occurrences(text, word):
         end = start + len(word)
         if not text[max(0, start - 1) : start].isalnum() and not text[end : end + 1].isalnum():
             return True
-        start = text.find(word, start + 1)
     return False
 
 
 def _has_words_of(text: str, part: str) -> bool:
     """Return True if the text has the part literally, between borders of words."""
-    start = text.find(part)
-    while start >= 0:
+    for start in occurrences(text, part):
         end = start + len(part)
         begins = _is_border(text[max(0, start - 1) : start], part[0])
         if begins and _is_border(part[-1], text[end : end + 1]):
             return True
-        start = text.find(part, start + 1)
     return False
 
 

@@ -195,7 +195,9 @@ number of words of a sentence that is too short to tell an order from a statemen
 
 class _Entry(NamedTuple):
     cue: str
-    words: tuple[str, ...]
+    first: str
+    rest: tuple[str, ...]
+    """The words after the first."""
     at_start: bool
     required_word: str
     """A word of the cue after its first: a sentence without it has no such cue. May be empty."""
@@ -242,7 +244,7 @@ class _Lexicon:
         inflected = (*self.stems.get(word[0], ()), *self.endings.get(word[-1], ()))
         entries = (
             *self.entries.get(word, ()),
-            *(entry for entry in inflected if _is_word(entry.words[0], word)),
+            *(entry for entry in inflected if _is_word(entry.first, word)),
         )
         found = _WordCues(
             entries,
@@ -259,7 +261,7 @@ class _Lexicon:
 
     def add(self, found: _Entry) -> None:
         """Add an entry of a language with spaces."""
-        first, *rest = found.words
+        first, rest = found.first, found.rest
         if first.startswith("*"):
             self.endings[first[-1]].append(found)
         elif first.endswith("*"):
@@ -393,9 +395,10 @@ def _lexicon(language: str) -> _Lexicon:
                 else:
                     lexicon.unspaced[text[0]].append(unspaced)
             else:
-                found = tuple(_entry_words(entry.removeprefix("^")))
-                literal = (word for word in found[1:] if word != ".." and "*" not in word)
-                lexicon.add(_Entry(cue, found, entry.startswith("^"), next(literal, "")))
+                first, *rest = _entry_words(entry.removeprefix("^"))
+                literal = (word for word in rest if word != ".." and "*" not in word)
+                at_start, required = entry.startswith("^"), next(literal, "")
+                lexicon.add(_Entry(cue, first, tuple(rest), at_start, required))
     return lexicon
 
 
@@ -934,9 +937,8 @@ def _hits(tokens: list[str], lexicon: _Lexicon) -> list[tuple[str, int, int]]:
             starts.add(place + 1)
         if pairs and (longer := pairs.get("".join(tokens[place + 1 : place + 2]))):
             entries = (*entries, *longer)
-        for cue, words, at_start, required_word in entries:
-            # The first word is there already.
-            end = _match(words[1:], tokens, place + 1) if required_word in present else 0
+        for cue, _, rest, at_start, required_word in entries:
+            end = _match(rest, tokens, place + 1) if required_word in present else 0
             if not end:
                 continue
             (anchored if at_start else hits).append((cue, place, end))

@@ -126,6 +126,14 @@ def storable(text: str) -> str:
     return _UNSTORABLE.sub("\ufffd", text)
 
 
+def occurrences(text: str, part: str) -> Iterator[int]:
+    """Yield each place at which a part begins in a text; places may overlap."""
+    start = text.find(part)
+    while start >= 0:
+        yield start
+        start = text.find(part, start + 1)
+
+
 def is_storable(text: str) -> bool:
     """Return True if a database can store the text as it is."""
     return not _UNSTORABLE.search(text)

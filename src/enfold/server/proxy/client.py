@@ -21,7 +21,7 @@ from enfold.errors import BlockedError, EnfoldError, facts
 from enfold.jsontext import dumps
 from enfold.llm.calls import Connection, Secret
 from enfold.records import KEY_NAMESPACE
-from enfold.server.access import Header, caller_in, first_headers
+from enfold.server.access import Header, caller_in, first_headers, first_values
 from enfold.server.connections import WHOLE_ANSWER, call_on_disconnect, takes_whole_answer
 from enfold.server.failures import retry_after
 from enfold.server.load import RequestLoad, request_load
@@ -60,7 +60,7 @@ class HttpRequest:
 
     def __post_init__(self) -> None:
         if not self.named:
-            self.named = dict(reversed(self.headers))
+            self.named = first_values(self.headers)
 
     def header(self, name: bytes) -> str | None:
         """Return the value of a header; the name is in lower case."""
