@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from tests.store.samples import numbered
 
@@ -92,6 +94,7 @@ async def test_changes_leave_the_rest(store: Store, session: SessionRecord) -> N
 async def test_pages_go_from_the_last_used_on(store: Store) -> None:
     made = [await store.write(sessions.get_or_create, "ours", f"chat {n}") for n in range(5)]
     await store.write(sessions.get_or_create, "theirs", "chat")
+    await asyncio.sleep(0.002)  # times are in milliseconds: the append must have a later one
     await store.write(tree.append, made[1].key, numbered(1))
     listed: list[SessionRecord] = []
     while page := await store.read(
